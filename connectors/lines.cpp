@@ -141,12 +141,12 @@ struct file_state {
   std::uint64_t size;
 };
 std::optional<file_state> look(int file) {
-  struct stat s{};
+  struct stat s {};
   if (::fstat(file, &s) != 0) return {};
   return file_state{s.st_dev, s.st_ino, static_cast<std::uint64_t>(s.st_size)};
 }
 std::optional<file_state> look(const std::string& path) {
-  struct stat s{};
+  struct stat s {};
   if (::stat(path.c_str(), &s) != 0) return {};
   return file_state{s.st_dev, s.st_ino, static_cast<std::uint64_t>(s.st_size)};
 }
@@ -196,7 +196,7 @@ stream::source<line> file_lines(const std::string& path, const line_options& o) 
   check(o);
   descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) refuse(path, errno);
-  struct stat s{};
+  struct stat s {};
   if (::fstat(file.get(), &s) == 0 && S_ISDIR(s.st_mode)) refuse(path, EISDIR);
   if (o.from != 0 && ::lseek(file.get(), static_cast<::off_t>(o.from), SEEK_SET) < 0) refuse(path, errno);
   return lines_of_file(std::move(file), path, o);

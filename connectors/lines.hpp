@@ -54,9 +54,10 @@ struct tail_options {
 /// are those in the file that the line is from.
 stream::source<line> tail_lines(const std::string& path, const tail_options& o = {});
 
-/// Appends a newline to each text and writes it to a file: the function of a sink. `st::sink("out", file_writer(path))`.
-/// The file is made, or emptied. Each line is written when it comes; the call throws `error(disk_full)` where there is
-/// no room, `error(io_failed)` for other reasons, and has then written nothing or a part of the line.
+/// Appends a newline to each text and writes it to a file: the function of a sink. `st::sink("out",
+/// file_writer(path))`. The file is made, or emptied. Each line is written when it comes; the call throws
+/// `error(disk_full)` where there is no room, `error(io_failed)` for other reasons, and has then written nothing or a
+/// part of the line.
 class file_writer {
  public:
   explicit file_writer(const std::string& path);

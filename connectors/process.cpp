@@ -103,7 +103,8 @@ class child {
     std::string how;
     if (WIFSIGNALED(status)) how = "ended by signal " + std::to_string(WTERMSIG(status));
     if (WIFEXITED(status) && WEXITSTATUS(status) != 0) how = "ended with code " + std::to_string(WEXITSTATUS(status));
-    if (how.empty() && left_over != 0) how = "ended in the middle of a block, after " + std::to_string(left_over) + " bytes of it";
+    if (how.empty() && left_over != 0)
+      how = "ended in the middle of a block, after " + std::to_string(left_over) + " bytes of it";
     if (how.empty()) return;
     while (!said_.empty() && said_.back() == '\n') said_.pop_back();
     throw error(errc::io_failed, name_ + " " + how + (said_.empty() ? "" : "; it said: " + said_));

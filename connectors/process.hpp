@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-//   st::from("camera", process_blocks({"ffmpeg", "-i", file, "-f", "rawvideo", "-pix_fmt", "gray", "pipe:1"}, 768 * 576))
+//   st::from("camera", process_blocks({"ffmpeg", "-i", file, "-f", "rawvideo", "-pix_fmt", "gray", "pipe:1"}, n))
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ using block = stream::recycled<std::vector<unsigned char>>;
 /// The stream ends when the program has closed its output and has ended with code 0. Otherwise it fails, with
 /// `error(io_failed)` as the cause: for another code, a signal, or an end in the middle of a block; the text has what
 /// the program last said on its standard error, 4 KiB at most. If the stream ends first, the program is killed. It
-/// cannot replay. Throws `error(io_failed)` at once if the program cannot be started, `error(bad_argument)` for an empty
-/// command and for blocks of no bytes.
+/// cannot replay. Throws `error(io_failed)` at once if the program cannot be started, `error(bad_argument)` for an
+/// empty command and for blocks of no bytes.
 stream::source<block> process_blocks(const std::vector<std::string>& command, std::size_t bytes);
 
 }  // namespace troupe::connectors

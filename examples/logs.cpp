@@ -51,9 +51,10 @@ void print(const st::windowed<std::string, std::uint64_t>& w) {
   const auto day = std::chrono::floor<std::chrono::days>(w.window.begin);
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss time(std::chrono::floor<std::chrono::minutes>(w.window.begin - day));
-  std::printf("%04d-%02u-%02u %02d:%02d %-12s %llu\n", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-              static_cast<unsigned>(date.day()), static_cast<int>(time.hours().count()),
-              static_cast<int>(time.minutes().count()), w.key.c_str(), static_cast<unsigned long long>(w.value));
+  std::printf("%04d-%02u-%02u %02d:%02d %-12s %llu\n", static_cast<int>(date.year()),
+              static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+              static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()), w.key.c_str(),
+              static_cast<unsigned long long>(w.value));
 }
 
 constexpr const char* usage = "usage: troupe-logs [FILE]   a log of dpkg; /var/log/dpkg.log unless given";
@@ -72,6 +73,7 @@ int main(int count, char** arguments) try {
 
   using namespace std::chrono_literals;
   troupe::runtime rt;
+  // clang-format off
   auto p = st::from("log", troupe::connectors::file_lines(file))
          | st::map("parse", parse, {.parallel = 2, .fail = st::dead_letter})
          | st::event_time("time", &action::at, {.out_of_order = 2s})
@@ -80,6 +82,7 @@ int main(int count, char** arguments) try {
          | st::sink("print", print);
   auto r = p.start(rt, {.name = "log"});
   r.wait();
+  // clang-format on
 
   const st::report told = r.report();
   std::fprintf(stderr, "%llu lines, %llu of them not understood, %llu too late\n",

@@ -1,5 +1,5 @@
-// What this file is for: finds what moves in a video: frames from ffmpeg as a stream, blurred in parallel, compared with
-// a background that adapts, summed up in a picture.
+// What this file is for: finds what moves in a video: frames from ffmpeg as a stream, blurred in parallel, compared
+// with a background that adapts, summed up in a picture.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
@@ -58,8 +58,8 @@ void blur(const pixels& from, pixels& to, extent e) {
   }
 }
 
-// What has been there so far, in sixteenths: each pixel moves a sixteenth of the way to the newest frame. A pixel that is
-// far from it moves.
+// What has been there so far, in sixteenths: each pixel moves a sixteenth of the way to the newest frame. A pixel that
+// is far from it moves.
 class background {
  public:
   // Replaces the frame by 1 where something moves and 0 elsewhere; returns how many pixels do.
@@ -100,8 +100,9 @@ struct masked {
 };
 
 std::vector<std::string> decoder(const std::string& file, extent e) {
-  return {"ffmpeg", "-nostdin", "-loglevel", "error", "-i", file, "-vf",
-          "scale=" + std::to_string(e.width) + ":" + std::to_string(e.height), "-f", "rawvideo", "-pix_fmt", "gray",
+  return {"ffmpeg", "-nostdin", "-loglevel", "error",
+          "-i",     file,       "-vf",       "scale=" + std::to_string(e.width) + ":" + std::to_string(e.height),
+          "-f",     "rawvideo", "-pix_fmt",  "gray",
           "pipe:1"};
 }
 
@@ -151,7 +152,8 @@ heat by_loop(const std::string& file, extent e) {
 
 // Writes a picture, brighter where more has moved.
 void write_picture(const heat& h, extent e, const std::string& path) {
-  const std::uint32_t most = std::max<std::uint32_t>(1, h.times.empty() ? 1 : *std::max_element(h.times.begin(), h.times.end()));
+  const std::uint32_t most =
+      std::max<std::uint32_t>(1, h.times.empty() ? 1 : *std::max_element(h.times.begin(), h.times.end()));
   std::ofstream out(path, std::ios::binary);
   out << "P5\n" << e.width << ' ' << e.height << "\n255\n";
   for (const std::uint32_t t : h.times) out.put(static_cast<char>(t * 255ULL / most));
@@ -210,7 +212,8 @@ int main(int count, char** arguments) try {
   const auto begin = std::chrono::steady_clock::now();
   const heat sum = by_stream(rt, file, size, lanes);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  std::printf("%llu frames in %.2f s; %.2f %% of the pixels move\n", static_cast<unsigned long long>(sum.frames), seconds,
+  std::printf("%llu frames in %.2f s; %.2f %% of the pixels move\n", static_cast<unsigned long long>(sum.frames),
+              seconds,
               sum.frames == 0 ? 0.0
                               : 100.0 * static_cast<double>(sum.moving) /
                                     (static_cast<double>(sum.frames) * static_cast<double>(size.bytes())));

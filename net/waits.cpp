@@ -93,14 +93,14 @@ void waits::at(std::chrono::steady_clock::time_point t, std::function<void()> f)
 
 void waits::when(int descriptor, bool writable, std::function<void()> f) {
   const int own = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);  // Asio closes what it is given
-  if (own < 0)
-    throw error(errc::io_failed, "descriptor " + std::to_string(descriptor) + ": " + std::strerror(errno));
+  if (own < 0) throw error(errc::io_failed, "descriptor " + std::to_string(descriptor) + ": " + std::strerror(errno));
   auto watched = std::make_shared<asio::posix::stream_descriptor>(state_->loop);
   boost::system::error_code failed;
   watched->assign(own, failed);
   if (failed) {
     ::close(own);
-    throw error(errc::io_failed, "descriptor " + std::to_string(descriptor) + " cannot be waited for: " + failed.message());
+    throw error(errc::io_failed,
+                "descriptor " + std::to_string(descriptor) + " cannot be waited for: " + failed.message());
   }
   const auto kind = writable ? asio::posix::stream_descriptor::wait_write : asio::posix::stream_descriptor::wait_read;
   watched->async_wait(kind, [watched, f = std::move(f)](const boost::system::error_code& e) {

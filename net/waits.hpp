@@ -22,8 +22,8 @@ class waits {
 
   /// Calls `f` on the thread once the time has come. `f` must not throw or block.
   void at(std::chrono::steady_clock::time_point, std::function<void()> f);
-  /// The same once a read (or a write) of the descriptor would not block, or it has an error or a hang-up; at once for a
-  /// regular file. The descriptor must stay open until then. Throws error(io_failed) for what is no open descriptor.
+  /// The same once a read (or a write) of the descriptor would not block, or it has an error or a hang-up; at once for
+  /// a regular file. The descriptor must stay open until then. Throws error(io_failed) for what is no open descriptor.
   void when(int descriptor, bool writable, std::function<void()> f);
 
  private:

@@ -87,11 +87,16 @@ void add(std::string& to, const char* format, A... a) {
 
 const char* to_string(state s) {
   switch (s) {
-    case state::runs: return "runs";
-    case state::drains: return "drains";
-    case state::ended: return "ended";
-    case state::cancelled: return "cancelled";
-    case state::failed: return "failed";
+    case state::runs:
+      return "runs";
+    case state::drains:
+      return "drains";
+    case state::ended:
+      return "ended";
+    case state::cancelled:
+      return "cancelled";
+    case state::failed:
+      return "failed";
   }
   return "?";
 }
@@ -127,9 +132,9 @@ std::string report::text() const {
   add(s, "  %-20s %-9s %12s %12s %10s %8s %8s %10s %10s\n", "stage", "kind", "in", "out", "per s", "dead", "retries",
       "p50 us", "p99 us");
   for (const stage_report& x : stages)
-    add(s, "  %-20s %-9s %12llu %12llu %10.0f %8llu %8llu %10.2f %10.2f\n", x.name.c_str(), x.kind.c_str(),
-        count{x.in}, count{x.out}, seconds > 0 ? static_cast<double>(x.out) / seconds : 0, count{x.dead},
-        count{x.retries}, us(x.service.quantile(0.5)), us(x.service.quantile(0.99)));
+    add(s, "  %-20s %-9s %12llu %12llu %10.0f %8llu %8llu %10.2f %10.2f\n", x.name.c_str(), x.kind.c_str(), count{x.in},
+        count{x.out}, seconds > 0 ? static_cast<double>(x.out) / seconds : 0, count{x.dead}, count{x.retries},
+        us(x.service.quantile(0.5)), us(x.service.quantile(0.99)));
   if (!edges.empty())
     add(s, "  %-20s %7s %7s %7s %12s %12s %10s %12s %10s\n", "edge before", "items", "most", "bound", "bytes", "most",
         "dropped", "blocked ms", "p99 us");

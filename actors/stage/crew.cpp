@@ -86,8 +86,7 @@ bool crew::wants_runner() {
     if (each != 0) soonest = std::min(soonest, so_far > strand_ns + each ? so_far : each);
   }
   if (at_work_.empty()) soonest = 0;
-  for (const strand* s : line_)
-    waiting += s->item_ns() == 0 ? logic::hands::unknown_ns : s->waiting_ns();
+  for (const strand* s : line_) waiting += s->item_ns() == 0 ? logic::hands::unknown_ns : s->waiting_ns();
   return hands_.wants_more(soonest, waiting);
 }
 
@@ -124,8 +123,8 @@ void crew::ready(strand& s) noexcept {
 
 // ---- the watch ------------------------------------------------------------------------------------------------------
 
-// A function may take longer than its calls before, while a strand waits in line and workers have nothing to do. Nothing
-// happens then that would be a reason to look, so a timer does while that may be: seldom where all is well.
+// A function may take longer than its calls before, while a strand waits in line and workers have nothing to do.
+// Nothing happens then that would be a reason to look, so a timer does while that may be: seldom where all is well.
 bool crew::needs_watch() const {
   return !is_over() && pauses_ == 0 && !line_.empty() && runners_ < runners_max_ && !at_work_.empty();
 }
@@ -149,9 +148,8 @@ void crew::look(std::chrono::nanoseconds after) noexcept {
       return;
     }
     const std::int64_t now = streams::now_ns();
-    more_hands = spawned_ns_ == 0 && std::all_of(at_work_.begin(), at_work_.end(), [&](const run& r) {
-                   return now - r.since_ns > 2 * strand_ns;
-                 });
+    more_hands = spawned_ns_ == 0 && std::all_of(at_work_.begin(), at_work_.end(),
+                                                 [&](const run& r) { return now - r.since_ns > 2 * strand_ns; });
     if (more_hands) {
       ++runners_;
       spawned_ns_ = now;
@@ -353,9 +351,10 @@ void crew::rethrow() {
 
 void crew::check_wait(const std::string& input) const {
   if (runs_here != this) return;
-  throw error(errc::would_deadlock, input.empty() ? "a stage of stream '" + options_.name + "' waits for that stream"
-                                                  : "a stage of stream '" + options_.name +
-                                                        "' waits for room in its own input '" + input + "'; use try_push");
+  throw error(errc::would_deadlock, input.empty()
+                                        ? "a stage of stream '" + options_.name + "' waits for that stream"
+                                        : "a stage of stream '" + options_.name +
+                                              "' waits for room in its own input '" + input + "'; use try_push");
 }
 
 void crew::overrun(const std::string& input) noexcept {
@@ -371,7 +370,8 @@ streams::node& crew::input(const std::string& name, const std::type_info& item) 
   for (const auto& n : plan_->nodes) {
     if (n->name() != name || !n->item_type()) continue;
     if (*n->item_type() == item) return *n;
-    throw error(errc::bad_argument, "input '" + name + "' of stream '" + options_.name + "' takes items of another type");
+    throw error(errc::bad_argument,
+                "input '" + name + "' of stream '" + options_.name + "' takes items of another type");
   }
   throw error(errc::bad_argument, "stream '" + options_.name + "' has no input '" + name + "'");
 }

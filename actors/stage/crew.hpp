@@ -86,16 +86,16 @@ class crew final : public streams::machine, public streams::scheduler, public st
 
   mutable std::mutex lock_;
   std::condition_variable changed_;
-  std::vector<streams::strand*> line_;     // the next one last
+  std::vector<streams::strand*> line_;  // the next one last
   struct run {
     streams::strand* of;
     std::int64_t since_ns;
   };
   std::vector<run> at_work_;  // what runs
   logic::hands hands_;
-  int runners_ = 0;       // spawned, and not gone yet
-  int running_ = 0;       // strands that run
-  int pauses_ = 0;        // reports that want nothing to run
+  int runners_ = 0;  // spawned, and not gone yet
+  int running_ = 0;  // strands that run
+  int pauses_ = 0;   // reports that want nothing to run
   std::size_t ended_ = 0;
   troupe::stream::state state_ = troupe::stream::state::runs;
   std::exception_ptr error_;

@@ -48,7 +48,8 @@ void check(const streams::plan& p) {
     if (n->options.fail.backoff.count() < 0) refuse(*n, "a pause before a retry that is negative");
     for (const auto& feeding : n->ports) {
       const ts::edge_options& b = bounds(*n, feeding);
-      if (b.items < 1 || b.items > items_max) refuse(*n, "an edge for " + std::to_string(b.items) + " items; 1 to 2^24");
+      if (b.items < 1 || b.items > items_max)
+        refuse(*n, "an edge for " + std::to_string(b.items) + " items; 1 to 2^24");
       if (b.bytes < 1) refuse(*n, "an edge for 0 bytes");
     }
   }

@@ -77,9 +77,12 @@ std::string crew::stall_of(const streams::edge_base& e, std::int64_t waits_ns) c
                      std::to_string(waits_ns / 1'000'000'000) + " s: ";
   switch (e.behind->at.load()) {
     case streams::strand::phase::runs:
-    case streams::strand::phase::runs_again: return text + "a function of that stage, or of one behind it, is running";
-    case streams::strand::phase::ready: return text + "it waits for a worker";
-    default: return text + "it waits for room behind it, or for the time of a retry";
+    case streams::strand::phase::runs_again:
+      return text + "a function of that stage, or of one behind it, is running";
+    case streams::strand::phase::ready:
+      return text + "it waits for a worker";
+    default:
+      return text + "it waits for room behind it, or for the time of a retry";
   }
 }
 

@@ -50,7 +50,8 @@ cost tbb_flow(const stream_problem& p, std::size_t most, Source source, Stage st
   });
   flow::limiter_node<T> limiter(g, most);
   std::vector<std::unique_ptr<node>> nodes;
-  for (int k = 0; k < p.stages; ++k) nodes.push_back(std::make_unique<node>(g, flow::serial, [stage](T x) noexcept { return stage(x); }));
+  for (int k = 0; k < p.stages; ++k)
+    nodes.push_back(std::make_unique<node>(g, flow::serial, [stage](T x) noexcept { return stage(x); }));
   flow::function_node<T, flow::continue_msg, flow::queueing_lightweight> last(g, flow::serial, [&](T x) noexcept {
     sink(x);
     return flow::continue_msg();

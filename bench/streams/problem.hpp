@@ -31,7 +31,9 @@ class stream_problem {
   static constexpr double rate = 20'000;  // a second
 
   /// A frame as it leaves the source, a stage's work on it, and what the sink makes of it.
-  static void fill(std::vector<std::uint8_t>& f, std::uint64_t i) { f.assign(frame_bytes, static_cast<std::uint8_t>(i)); }
+  static void fill(std::vector<std::uint8_t>& f, std::uint64_t i) {
+    f.assign(frame_bytes, static_cast<std::uint8_t>(i));
+  }
   static void change(std::vector<std::uint8_t>& f) {
     for (std::uint8_t& b : f) b = static_cast<std::uint8_t>(b + 1);
   }
@@ -55,7 +57,8 @@ class stream_problem {
   }
 
   void check() const {
-    if (taken_ != items) throw wrong_answer("a stream of " + std::to_string(items) + " items delivered " + std::to_string(taken_));
+    if (taken_ != items)
+      throw wrong_answer("a stream of " + std::to_string(items) + " items delivered " + std::to_string(taken_));
     std::uint64_t wanted = 0;
     const auto k = static_cast<std::uint64_t>(stages);
     if (kind == stream_kind::timed) return;
@@ -68,7 +71,9 @@ class stream_problem {
   /// Of the latencies, in us.
   double quantile_us(double q) {
     std::sort(latency_.begin(), latency_.end());
-    return static_cast<double>(latency_[std::min(latency_.size() - 1, static_cast<std::size_t>(q * static_cast<double>(latency_.size())))]) / 1e3;
+    return static_cast<double>(latency_[std::min(latency_.size() - 1,
+                                                 static_cast<std::size_t>(q * static_cast<double>(latency_.size())))]) /
+           1e3;
   }
 
   const stream_kind kind;

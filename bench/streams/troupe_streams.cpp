@@ -70,8 +70,9 @@ cost stream_on(troupe::runtime& rt, stream_problem& p) {
     if (i == p.items) return {};
     return i++;
   });
-  return run(rt, through(source, p, p.kind == stream_kind::edges ? &edge : nullptr, [](std::uint64_t x) { return x + 1; }) |
-                     st::sink("sink", [&](std::uint64_t x) { p.take(x); }));
+  return run(rt, through(source, p, p.kind == stream_kind::edges ? &edge : nullptr, [](std::uint64_t x) {
+                   return x + 1;
+                 }) | st::sink("sink", [&](std::uint64_t x) { p.take(x); }));
 }
 
 }  // namespace bench

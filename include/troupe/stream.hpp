@@ -14,8 +14,8 @@
 // runtime's workers, among its tasks, a millisecond at a time; what waits for a core, for room or for an item has no
 // thread. A function of a stage that blocks holds a worker; `troupe::yield_core` gives it away meanwhile.
 //
-// Bounds: every edge has one in items and one in bytes. Where it is full, the stages before it wait, back to the source,
-// which is not asked for items (a socket is not read); `edge_options::full` says otherwise.
+// Bounds: every edge has one in items and one in bytes. Where it is full, the stages before it wait, back to the
+// source, which is not asked for items (a socket is not read); `edge_options::full` says otherwise.
 //
 // Order: items keep it, except behind a stage with `order::unordered`, behind `merge`, and where some are dropped.
 //
@@ -74,8 +74,8 @@ template <class T>
 class input {
  public:
   /// Pushes an item, waiting for room as long as that takes. `due`: from when its latency counts. Throws
-  /// `error(overrun)` where the edge is to fail when it is full; the stream has then failed. In a task, or in a stage of
-  /// another stream, the worker does other things meanwhile. In a stage of the same stream it is
+  /// `error(overrun)` where the edge is to fail when it is full; the stream has then failed. In a task, or in a stage
+  /// of another stream, the worker does other things meanwhile. In a stage of the same stream it is
   /// `error(would_deadlock)` to wait; use `try_push`.
   pushed push(T&& item, std::chrono::steady_clock::time_point due = std::chrono::steady_clock::now()) {
     return push_until(std::move(item), std::chrono::steady_clock::time_point::max(), due);
@@ -99,10 +99,14 @@ class input {
   input(std::shared_ptr<parts::machine> of, parts::input_node<T>& n) : of_(std::move(of)), node_(&n) {}
   pushed push_until(T&& item, std::chrono::steady_clock::time_point until, std::chrono::steady_clock::time_point due) {
     switch (node_->push(item, due, until, *of_)) {
-      case parts::received::yes: return pushed::ok;
-      case parts::received::no: return pushed::full;
-      case parts::received::closed: return pushed::closed;
-      case parts::received::overrun: break;
+      case parts::received::yes:
+        return pushed::ok;
+      case parts::received::no:
+        return pushed::full;
+      case parts::received::closed:
+        return pushed::closed;
+      case parts::received::overrun:
+        break;
     }
     of_->rethrow();
     return pushed::closed;
@@ -276,9 +280,11 @@ struct map {
     static_assert(takes<F, T>, "troupe::stream::map: the function cannot be called with an item of the stage before");
     if constexpr (takes<F, T>) {
       using U = result<F, T>;
-      static_assert(!std::is_void_v<U>, "troupe::stream::map: the function returns nothing; use sink, or return the item");
+      static_assert(!std::is_void_v<U>,
+                    "troupe::stream::map: the function returns nothing; use sink, or return the item");
       check_failure<T, F>(name, o);
-      if (o.parallel < 1 || o.parallel > 1024) refuse(name, "parallel is " + std::to_string(o.parallel) + "; 1 to 1024");
+      if (o.parallel < 1 || o.parallel > 1024)
+        refuse(name, "parallel is " + std::to_string(o.parallel) + "; 1 to 1024");
       using node = typename parts::map_stage<T, U, F>::node_type;
       auto n = std::make_unique<node>(name, std::move(f), o.parallel);
       n->options = o;
@@ -362,7 +368,8 @@ struct split {
     node& added = in.lead_to(std::move(n));
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       return std::array<flow<T>, N>{out_of<T>(in.plan(), added, *added.outs[I])...};
-    }(std::make_index_sequence<N>());
+    }
+    (std::make_index_sequence<N>());
   }
 };
 template <class F>
@@ -447,16 +454,12 @@ struct window {
 
 /// The same for items with a key.
 template <class T, class F, class Stage>
-  requires requires(Stage s, const stages::keyed<T, F>& f) { std::move(s).after(f); }
-auto operator|(const stages::keyed<T, F>& f, Stage s) {
-  return std::move(s).after(f);
-}
+requires requires(Stage s, const stages::keyed<T, F>& f) { std::move(s).after(f); }
+auto operator|(const stages::keyed<T, F>& f, Stage s) { return std::move(s).after(f); }
 /// Joins a stage to what comes out of another one.
 template <class T, class Stage>
-  requires requires(Stage s, const flow<T>& f) { std::move(s).after(f); }
-auto operator|(const flow<T>& f, Stage s) {
-  return std::move(s).after(f);
-}
+requires requires(Stage s, const flow<T>& f) { std::move(s).after(f); }
+auto operator|(const flow<T>& f, Stage s) { return std::move(s).after(f); }
 
 // ---- sources --------------------------------------------------------------------------------------------------------
 
@@ -468,16 +471,20 @@ flow<T> from(std::string name, source<T> s) {
 }
 /// The elements of a range, of which the stream has a copy: `from("n", std::views::iota(0, 10))`, a vector.
 template <class R>
-  requires std::ranges::input_range<std::decay_t<R>>
+requires std::ranges::input_range<std::decay_t<R>>
 auto from(std::string name, R&& r) {
   using range = std::decay_t<R>;
   using T = std::ranges::range_value_t<range>;
   using made = parts::range_source<T, range>;
-  return stages::begin<T>(std::make_unique<parts::source_node<T, made>>(std::move(name), made(range(std::forward<R>(r)))));
+  return stages::begin<T>(
+      std::make_unique<parts::source_node<T, made>>(std::move(name), made(range(std::forward<R>(r)))));
 }
 /// What a function returns, a `std::optional`; an empty one ends the stream.
 template <class F>
-  requires requires(F& f) { { *f() }; requires std::same_as<std::invoke_result_t<F&>, std::optional<std::decay_t<decltype(*f())>>>; }
+requires requires(F& f) {
+  {*f()};
+  requires std::same_as<std::invoke_result_t<F&>, std::optional<std::decay_t<decltype(*f())>>>;
+}
 auto from(std::string name, F f) {
   using T = typename std::invoke_result_t<F&>::value_type;
   using made = parts::function_source<T, F>;
@@ -512,18 +519,18 @@ stages::flat_map<F> flat_map(std::string name, F f, const stage_options& o = {})
 template <class S, class F>
 auto scan(std::string name, S initial, F f, const stage_options& o = {}) {
   if (o.parallel != 1) stages::refuse(name, "a stage with a state runs one call at a time");
-  auto call = [state = std::move(initial), f = std::move(f)]<class T>(T&& item) mutable
-    requires std::is_invocable_v<F&, S&, T&&>
-  { return std::invoke(f, state, std::forward<T>(item)); };
+  auto call = [ state = std::move(initial),
+                f = std::move(f) ]<class T>(T && item) mutable requires std::is_invocable_v<F&, S&, T&&> {
+    return std::invoke(f, state, std::forward<T>(item));
+  };
   return map(std::move(name), std::move(call), o);
 }
 /// Gathers items in vectors.
 inline stages::batch batch(std::string name, const batch_options& o = {}) { return {std::move(name), o}; }
 /// Passes on the elements of each item, a range.
 inline auto unbatch(std::string name) {
-  return flat_map(std::move(name), []<class R>(R&& items)
-                    requires(!std::is_lvalue_reference_v<R>)
-                  { return std::move(items); });
+  return flat_map(
+      std::move(name), []<class R>(R && items) requires(!std::is_lvalue_reference_v<R>) { return std::move(items); });
 }
 /// Has the next stage run at the same time as those before: puts an edge between them.
 inline stages::async async(const edge_options& o = {}) { return {o}; }
@@ -550,8 +557,8 @@ flow<T> merge(std::string name, const flow<T>& first, const Rest&... rest) {
   first.plan()->nodes.push_back(std::move(n));
   return stages::out_of<T>(first.plan(), added, added.out);
 }
-/// Takes the time of each item from what `f` says of it: a time_point of the system's clock, a duration since 1970, or a
-/// whole number of ns. An item whose time is out of range (not a number, beyond the year 2262) fails the stream.
+/// Takes the time of each item from what `f` says of it: a time_point of the system's clock, a duration since 1970, or
+/// a whole number of ns. An item whose time is out of range (not a number, beyond the year 2262) fails the stream.
 template <class F>
 stages::event_time<F> event_time(std::string name, F f, const event_time_options& o = {}) {
   return {std::move(name), std::move(f), o};
@@ -561,9 +568,10 @@ template <class F>
 stages::key_by<F> key_by(F f) {
   return {std::move(f)};
 }
-/// Gathers items that are near each other in event time, for each key, and passes on what the fold has made of them when
-/// the window is over: as `windowed<key, state>`. At the end of the stream all windows are over. An item without a time
-/// fails the stream. What is kept is not bounded by anything but the number of keys and of windows that are not over.
+/// Gathers items that are near each other in event time, for each key, and passes on what the fold has made of them
+/// when the window is over: as `windowed<key, state>`. At the end of the stream all windows are over. An item without a
+/// time fails the stream. What is kept is not bounded by anything but the number of keys and of windows that are not
+/// over.
 template <class Fold>
 stages::window<Fold> window(std::string name, const windowing& w, const window_options& o, Fold f) {
   return {std::move(name), w, o, std::move(f)};

@@ -28,7 +28,8 @@ constexpr std::chrono::seconds patience{30};
 
 std::vector<line> all_of(troupe::runtime& rt, st::source<line> s) {
   std::vector<line> got;
-  auto p = st::from("lines", std::move(s)) | st::async({.items = 5}) | st::sink("keep", [&](line l) { got.push_back(std::move(l)); });
+  auto p = st::from("lines", std::move(s)) | st::async({.items = 5}) |
+           st::sink("keep", [&](line l) { got.push_back(std::move(l)); });
   p.start(rt).wait();
   return got;
 }
@@ -43,7 +44,8 @@ TEST(lines, a_file_comes_line_by_line_with_offsets_and_can_be_read_again_from_ea
   troupe::runtime rt(troupe::options{.threads = 2});
   const test::scratch_folder folder;
   std::string text;
-  for (int i = 0; i < 20'000; ++i) text += std::string(static_cast<std::size_t>(i * 7 % 90), static_cast<char>('a' + i % 26)) + "\n";
+  for (int i = 0; i < 20'000; ++i)
+    text += std::string(static_cast<std::size_t>(i * 7 % 90), static_cast<char>('a' + i % 26)) + "\n";
   text += "the last one has no end";
   const std::string path = path_with(folder, text);
   const std::vector<line> all = all_of(rt, connect::file_lines(path));
@@ -95,10 +97,10 @@ TEST(lines, an_endless_line_takes_bounded_memory) {
 }
 
 TEST(lines, what_cannot_be_opened_is_refused_at_once) {
-  for (const auto& f : {+[] { static_cast<void>(connect::file_lines("/no/such/file")); },
-                        +[] { static_cast<void>(connect::file_lines("/")); },
-                        +[] { static_cast<void>(connect::descriptor_lines(-1)); },
-                        +[] { static_cast<void>(connect::file_writer("/no/such/file")); }}) {
+  for (const auto& f :
+       {+[] { static_cast<void>(connect::file_lines("/no/such/file")); },
+        +[] { static_cast<void>(connect::file_lines("/")); }, +[] { static_cast<void>(connect::descriptor_lines(-1)); },
+        +[] { static_cast<void>(connect::file_writer("/no/such/file")); }}) {
     try {
       f();
       ADD_FAILURE();
@@ -107,7 +109,8 @@ TEST(lines, what_cannot_be_opened_is_refused_at_once) {
     }
   }
   EXPECT_THROW(static_cast<void>(connect::file_lines("/dev/null", {.line_max = 0})), troupe::error);
-  EXPECT_THROW(static_cast<void>(connect::tail_lines("/dev/null", {.interval = std::chrono::milliseconds(0)})), troupe::error);
+  EXPECT_THROW(static_cast<void>(connect::tail_lines("/dev/null", {.interval = std::chrono::milliseconds(0)})),
+               troupe::error);
 }
 
 TEST(lines, a_pipe_is_read_only_while_there_is_room_and_to_its_end) {

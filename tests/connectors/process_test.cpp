@@ -68,12 +68,14 @@ std::string failure_of(const std::vector<std::string>& command, std::size_t byte
 }
 
 TEST(process, a_program_that_does_not_end_well_fails_the_stream_with_what_it_said) {
-  EXPECT_NE(failure_of({"sh", "-c", "echo ab; echo it is broken >&2; exit 3"}, 3).find("code 3; it said: it is broken"), std::string::npos);
+  EXPECT_NE(failure_of({"sh", "-c", "echo ab; echo it is broken >&2; exit 3"}, 3).find("code 3; it said: it is broken"),
+            std::string::npos);
   EXPECT_NE(failure_of({"sh", "-c", "kill -9 $$"}, 3).find("signal 9"), std::string::npos);
   EXPECT_NE(failure_of({"printf", "abcd"}, 3).find("in the middle of a block, after 1 bytes"), std::string::npos);
   EXPECT_NE(failure_of({"sh", "-c", "exec >&-; sleep 0.1; exit 5"}, 3).find("code 5"), std::string::npos);
   // Much is said, and nobody listens to all of it: the program goes on.
-  EXPECT_NE(failure_of({"sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 1"}, 3).find("code 1"), std::string::npos);
+  EXPECT_NE(failure_of({"sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 1"}, 3).find("code 1"),
+            std::string::npos);
 }
 
 TEST(process, a_program_that_is_not_there_is_refused_at_once) {

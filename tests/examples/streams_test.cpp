@@ -41,8 +41,8 @@ TEST(stream_programs, logs_counts_what_awk_counts) {
     for (int s = 0; s < 2 * 86'400; s += static_cast<int>(random() % 40)) {
       if (random() % 100 == 0) out << "this is no such line\n";
       const int rest = s % 86'400;
-      out << "2026-02-" << 27 + s / 86'400 << ' ' << two(rest / 3600) << ':' << two(rest / 60 % 60) << ':' << two(rest % 60)
-          << ' ' << actions[random() % actions.size()] << " x:amd64 1 2\n";
+      out << "2026-02-" << 27 + s / 86'400 << ' ' << two(rest / 3600) << ':' << two(rest / 60 % 60) << ':'
+          << two(rest % 60) << ' ' << actions[random() % actions.size()] << " x:amd64 1 2\n";
     }
   }
   ASSERT_EQ(std::system(("awk '/^2026/ {n[substr($0,1,13) \":00 \" $3]++} "
@@ -67,8 +67,12 @@ TEST(stream_programs, video_finds_what_one_loop_finds) {
   if (std::system("ffmpeg -version > /dev/null 2>&1") != 0) GTEST_SKIP() << "ffmpeg is not installed";
   const test::scratch_folder folder;
   const std::string video = folder.path() / "video.mkv", picture = folder.path() / "picture.pgm";
-  ASSERT_EQ(std::system(("ffmpeg -loglevel error -f lavfi -i testsrc2=size=160x120:rate=10:duration=5 -c:v ffv1 '" + video + "'").c_str()), 0);
-  const auto done = run_program("troupe-video", {video, "--size", "160x120", "--lanes", "3", "--out", picture, "--check"});
+  ASSERT_EQ(std::system(("ffmpeg -loglevel error -f lavfi -i testsrc2=size=160x120:rate=10:duration=5 -c:v ffv1 '" +
+                         video + "'")
+                            .c_str()),
+            0);
+  const auto done =
+      run_program("troupe-video", {video, "--size", "160x120", "--lanes", "3", "--out", picture, "--check"});
   EXPECT_EQ(done.exit_code, 0) << done.err;
   EXPECT_THAT(done.out, HasSubstr("50 frames in "));
   EXPECT_THAT(done.out, HasSubstr("\nthe same as in one loop\n"));

@@ -22,8 +22,7 @@ struct item_bytes {
 
 /// Containers with their elements: strings, vectors.
 template <class T>
-  requires std::ranges::sized_range<const T> && (!std::is_trivially_copyable_v<T>)
-struct item_bytes<T> {
+requires std::ranges::sized_range<const T> &&(!std::is_trivially_copyable_v<T>)struct item_bytes<T> {
   static std::size_t of(const T& items) noexcept {
     using element = std::ranges::range_value_t<const T>;
     if constexpr (std::is_trivially_copyable_v<element>) {

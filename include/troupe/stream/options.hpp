@@ -27,8 +27,8 @@ enum class when_full : std::uint8_t {
 /// Behind a parallel stage that keeps the order, the item for which others wait is let in: one item above the bytes.
 /// There items always wait, whatever `full` says.
 struct edge_options {
-  std::size_t items = 64;          ///< 1 to 2^24
-  std::size_t bytes = 64u << 20;   ///< as `item_bytes` counts; at least 1
+  std::size_t items = 64;         ///< 1 to 2^24
+  std::size_t bytes = 64u << 20;  ///< as `item_bytes` counts; at least 1
   when_full full = when_full::block;
 };
 

@@ -66,9 +66,9 @@ struct edge_report {
   std::uint64_t pushed = 0, taken = 0, dropped = 0;
   std::uint64_t items = 0, items_max = 0, items_bound = 0;  ///< now, the most there were, the bound
   std::uint64_t bytes = 0, bytes_max = 0, bytes_bound = 0;
-  std::uint64_t waiting = 0;         ///< items that stages before it hold because it is full
+  std::uint64_t waiting = 0;           ///< items that stages before it hold because it is full
   std::chrono::nanoseconds blocked{};  ///< time for which stages before it have waited for room, summed up
-  distribution queue;                ///< time in it, of a sample of its items
+  distribution queue;                  ///< time in it, of a sample of its items
 };
 
 /// How a stream will run: what `pipeline::check` answers.

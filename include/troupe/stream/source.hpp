@@ -30,8 +30,8 @@ template <class Rep, class Period>
 sleep_until sleep(std::chrono::duration<Rep, Period> d) {
   return {troupe::detail::deadline_after(d)};
 }
-/// `co_await readable(fd)` in a source: until a read would not block, or the other end is gone; a regular file is always
-/// readable. The descriptor must stay open meanwhile. What is no open descriptor fails the stream.
+/// `co_await readable(fd)` in a source: until a read would not block, or the other end is gone; a regular file is
+/// always readable. The descriptor must stay open meanwhile. What is no open descriptor fails the stream.
 struct readable {
   int descriptor;
   explicit readable(int d) : descriptor(d) {}
@@ -50,8 +50,8 @@ struct due {
 };
 
 /// A coroutine that yields the items of a stream, in order. It is resumed by one thread at a time, not always the same
-/// one, and only while there is room for an item. It ends when it returns; what it throws fails the stream. A stream that
-/// ends earlier destroys it where it waits: destructors of its variables run, no code behind.
+/// one, and only while there is room for an item. It ends when it returns; what it throws fails the stream. A stream
+/// that ends earlier destroys it where it waits: destructors of its variables run, no code behind.
 template <class T>
 class [[nodiscard]] source {
  public:

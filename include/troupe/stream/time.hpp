@@ -80,8 +80,8 @@ struct std::hash<troupe::stream::all_items> {
 };
 namespace troupe::stream {
 
-/// What is kept for a window: begins as `initial`; `add(state, item)` for each item; `merge(state, other)` where two are
-/// one (sessions). The state is what is passed on.
+/// What is kept for a window: begins as `initial`; `add(state, item)` for each item; `merge(state, other)` where two
+/// are one (sessions). The state is what is passed on.
 template <class S, class Add, class Merge>
 struct fold_of {
   S initial;

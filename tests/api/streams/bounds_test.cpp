@@ -186,8 +186,11 @@ TEST(stream_bounds, counts_are_of_one_moment_while_a_stream_runs) {
   troupe::runtime rt(troupe::options{.threads = 4});
   auto [a, b] = st::from("numbers", std::views::iota(0)) | st::async({.items = 10}) | st::tee<2>("tee");
   auto left = a | st::map("par", [](int i) { return i; }, {.parallel = 3}) |
-              st::flat_map("two", [](int i) { return std::vector<int>{i, i}; }) | st::batch("batch", {.items = 7}) |
-              st::sink("left", [](const std::vector<int>&) {});
+              st::flat_map("two",
+                           [](int i) {
+                             return std::vector<int>{i, i};
+                           }) |
+              st::batch("batch", {.items = 7}) | st::sink("left", [](const std::vector<int>&) {});
   auto right = b | st::async({.items = 5, .full = st::when_full::drop_oldest}) | st::sink("right", [](int) {});
   auto p = left + right;
   auto r = p.start(rt);

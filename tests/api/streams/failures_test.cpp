@@ -169,19 +169,15 @@ TEST(stream_failures, every_kind_of_stage_may_throw) {
   fails(end(numbers() | st::flat_map("call", [](int i) { return std::vector<int>{poison_at_7(i)}; })), "call");
   fails(end(numbers() | st::flat_map("range",
                                      [](int i) {
-                                       return std::views::iota(0, i) | std::views::transform(
-                                                                           [](int k) { return poison_at_7(k); });
+                                       return std::views::iota(0, i) |
+                                              std::views::transform([](int k) { return poison_at_7(k); });
                                      })),
         "range");
   fails(end(numbers() | st::scan("scan", 0, [](int& s, int i) { return s += poison_at_7(i); })), "scan");
   auto ways = numbers() | st::route<1>("route", [](int i) { return static_cast<std::size_t>(poison_at_7(i)); });
   fails(end(ways[0]), "route");
   fails(numbers() | st::sink("sink", [](int i) { poison_at_7(i); }), "sink");
-  fails(end(st::from("source",
-                     [i = 0]() mutable -> std::optional<int> {
-                       return poison_at_7(i++);
-                     })),
-        "source");
+  fails(end(st::from("source", [i = 0]() mutable -> std::optional<int> { return poison_at_7(i++); })), "source");
 }
 
 TEST(stream_failures, a_range_that_throws_may_be_a_dead_letter_without_its_item) {
@@ -242,28 +238,40 @@ TEST(stream_failures, wrong_calls_are_refused_with_the_name_of_the_stage) {
   expect_refused([&] { start(numbers() | st::map("m", same) | st::sink("m", end)); }, "'m'");
   expect_refused([&] { start(numbers() | st::map("", same) | st::sink("m", end)); }, "no name");
   expect_refused([&] { start(numbers() | st::map("m", same, {.fail = st::retry(-1)}) | st::sink("s", end)); }, "'m'");
-  expect_refused([&] { start(numbers() | st::map("m", same, {.fail = st::retry(1, std::chrono::seconds(-1))}) |
-                             st::sink("s", end)); }, "'m'");
+  expect_refused(
+      [&] {
+        start(numbers() | st::map("m", same, {.fail = st::retry(1, std::chrono::seconds(-1))}) | st::sink("s", end));
+      },
+      "'m'");
   expect_refused([&] { start(numbers() | st::batch("b", {.items = 0}) | st::sink("s", [](const auto&) {})); }, "'b'");
-  expect_refused([&] { start(numbers() | st::scan("c", 0, [](int& s, int i) { return s += i; }, {.parallel = 2}) |
-                             st::sink("s", end)); }, "'c'");
+  expect_refused(
+      [&] {
+        start(numbers() | st::scan("c", 0, [](int& s, int i) { return s += i; }, {.parallel = 2}) | st::sink("s", end));
+      },
+      "'c'");
   expect_refused([&] { start(numbers() | st::sink("s", end, {.parallel = 2})); }, "'s'");
-  expect_refused([&] {
-    auto moves = numbers() | st::map("box", [](int i) { return std::make_unique<int>(i); }) |
-                 st::map("m", [](std::unique_ptr<int>&& p) { return p; }, {.fail = st::dead_letter}) |
-                 st::sink("s", [](const auto&) {});
-    start(std::move(moves));
-  }, "'m'");
+  expect_refused(
+      [&] {
+        auto moves = numbers() | st::map("box", [](int i) { return std::make_unique<int>(i); }) |
+                     st::map("m", [](std::unique_ptr<int>&& p) { return p; }, {.fail = st::dead_letter}) |
+                     st::sink("s", [](const auto&) {});
+        start(std::move(moves));
+      },
+      "'m'");
   expect_refused([&] { static_cast<void>(st::from<int>("in", {.items = 0})); }, "'in'");
-  expect_refused([&] {
-    auto [a, b] = numbers() | st::tee<2>("t");
-    start(a | st::sink("s", end));
-  }, "goes nowhere");
-  expect_refused([&] {
-    auto n = numbers();
-    static_cast<void>(n | st::sink("s", end));
-    static_cast<void>(n | st::sink("z", end));
-  }, "use tee");
+  expect_refused(
+      [&] {
+        auto [a, b] = numbers() | st::tee<2>("t");
+        start(a | st::sink("s", end));
+      },
+      "goes nowhere");
+  expect_refused(
+      [&] {
+        auto n = numbers();
+        static_cast<void>(n | st::sink("s", end));
+        static_cast<void>(n | st::sink("z", end));
+      },
+      "use tee");
   auto once = numbers() | st::sink("s", end);
   start(once);
   expect_refused([&] { start(once); }, "started already");

@@ -38,11 +38,14 @@ TEST(stream_life, threads_outside_push_and_close) {
       for (int i = 0; i < 2000; ++i) {
         int item = t * 2000 + i;
         switch (i % 3) {
-          case 0: EXPECT_EQ(in.push(item), st::pushed::ok); break;
+          case 0:
+            EXPECT_EQ(in.push(item), st::pushed::ok);
+            break;
           case 1:
             while (in.try_push(item) == st::pushed::full) std::this_thread::yield();
             break;
-          default: EXPECT_EQ(in.push_for(test::patience, std::move(item)), st::pushed::ok);
+          default:
+            EXPECT_EQ(in.push_for(test::patience, std::move(item)), st::pushed::ok);
         }
       }
     });
@@ -61,9 +64,8 @@ TEST(stream_life, a_push_tells_that_there_is_no_room_and_leaves_the_item) {
   troupe::runtime rt(troupe::options{.threads = 2});
   test::gate go;
   const test::opener last(go);
-  auto p = st::from<std::string>("in", {.items = 2}) | st::sink("slow", [&](const std::string&) {
-             EXPECT_TRUE(go.pass());
-           });
+  auto p =
+      st::from<std::string>("in", {.items = 2}) | st::sink("slow", [&](const std::string&) { EXPECT_TRUE(go.pass()); });
   auto r = p.start(rt);
   auto in = r.input<std::string>("in");
   EXPECT_EQ(in.push(std::string("a")), st::pushed::ok);
@@ -158,8 +160,7 @@ TEST(stream_life, inputs_are_found_by_name_and_type) {
 TEST(stream_life, drain_stops_sources_and_passes_on_what_is_inside) {
   troupe::runtime rt(troupe::options{.threads = 2});
   std::atomic<long> made{0}, got{0};
-  auto p = st::merge("all",
-                     st::from("endless", [&]() -> std::optional<long> { return made++; }) | st::async(),
+  auto p = st::merge("all", st::from("endless", [&]() -> std::optional<long> { return made++; }) | st::async(),
                      st::from<long>("in")) |
            st::batch("batch", {.items = 1000, .delay = 1h}) | st::unbatch("again") |
            st::sink("end", [&](long) { ++got; });
@@ -275,11 +276,10 @@ TEST(stream_life, streams_leave_room_for_tasks_of_the_same_worker) {
 TEST(stream_life, a_stage_may_use_the_runtime) {
   troupe::runtime rt(troupe::options{.threads = 2});
   auto totals = rt.filled<long>({4}, troupe::tiles(1), 0);
-  auto p = st::from("numbers", std::views::iota(0, 400)) |
-           st::map("task", [&](int i) { return rt.spawn([i] { return 2 * i; }).get(); }, {.parallel = 2}) |
-           st::sink("add", [&](int i) {
-             rt.spawn([i](troupe::view<long, 1> v) { v(i / 2 % 4) += i; }, update(totals));
-           });
+  auto p =
+      st::from("numbers", std::views::iota(0, 400)) |
+      st::map("task", [&](int i) { return rt.spawn([i] { return 2 * i; }).get(); }, {.parallel = 2}) |
+      st::sink("add", [&](int i) { rt.spawn([i](troupe::view<long, 1> v) { v(i / 2 % 4) += i; }, update(totals)); });
   p.start(rt).wait();
   rt.wait_all();
   long sum = 0;
@@ -341,7 +341,8 @@ st::source<std::string> lines_of(int descriptor) {
     const ssize_t n = ::read(descriptor, buffer.data(), buffer.size());
     if (n <= 0) co_return;
     rest.append(buffer.data(), static_cast<std::size_t>(n));
-    for (std::size_t at; (at = rest.find('\n')) != std::string::npos; rest.erase(0, at + 1)) co_yield rest.substr(0, at);
+    for (std::size_t at; (at = rest.find('\n')) != std::string::npos; rest.erase(0, at + 1))
+      co_yield rest.substr(0, at);
   }
 }
 
@@ -356,7 +357,9 @@ TEST(stream_life, a_coroutine_waits_for_a_descriptor) {
              ++count;
            });
   auto r = p.start(rt);
-  const auto say = [&](const std::string& s) { ASSERT_EQ(::write(ends[1], s.data(), s.size()), static_cast<ssize_t>(s.size())); };
+  const auto say = [&](const std::string& s) {
+    ASSERT_EQ(::write(ends[1], s.data(), s.size()), static_cast<ssize_t>(s.size()));
+  };
   say("one\ntwo\nthr");
   while (count < 2) std::this_thread::yield();
   say("ee\n");

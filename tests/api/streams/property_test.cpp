@@ -49,7 +49,8 @@ class drawn {
     items all(static_cast<std::size_t>(happens(10) ? 0 : number(1, 600)));
     for (item& i : all) i = number(-1000, 1000);
     switch (number(0, 3)) {
-      case 0: return {st::from(name("range"), all), all};
+      case 0:
+        return {st::from(name("range"), all), all};
       case 1:
         return {st::from(name("function"),
                          [all, at = std::size_t{0}]() mutable -> std::optional<item> {
@@ -113,7 +114,8 @@ class drawn {
                                   .delay = std::chrono::microseconds(number(0, 1) * 100)};
         return {p.flow | st::batch(name("batch"), o) | st::unbatch(name("unbatch")), p.wanted, p.in_order};
       }
-      case 5: return {p.flow | st::async(edge()), p.wanted, p.in_order};
+      case 5:
+        return {p.flow | st::async(edge()), p.wanted, p.in_order};
       case 6: {  // a copy to each, brought together again
         auto ways = p.flow | st::tee<2>(name("tee"));
         auto left = happens(50) ? ways[0] | st::async(edge()) : ways[0];
@@ -125,8 +127,9 @@ class drawn {
         auto ways = p.flow | st::route<3>(name("route"), [](item i) { return static_cast<std::size_t>(i & 3); });
         for (const item i : p.wanted)
           if ((i & 3) != 3) out.push_back((i & 3) == 1 ? i + 5 : i);
-        return {st::merge(name("merge"), ways[0], ways[1] | st::map(name("map"), [](item i) { return i + 5; }), ways[2]),
-                out, false};
+        return {
+            st::merge(name("merge"), ways[0], ways[1] | st::map(name("map"), [](item i) { return i + 5; }), ways[2]),
+            out, false};
       }
       default: {  // some items fail once, some always
         const int lanes = happens(40) ? 3 : 1;
@@ -228,8 +231,12 @@ TEST(stream_property, streams_that_are_stopped_at_any_moment_are_balanced) {
     items got;
     auto p = st::from("numbers", std::views::iota(item{0})) |
              st::map("a", [](item i) { return i; }, {.parallel = number(1, 3)}) | st::async({.items = 3}) |
-             st::flat_map("b", [](item i) { return items{i, i}; }) | st::batch("c", {.items = 5}) |
-             st::unbatch("d") | st::async({.items = 7}) | st::sink("end", [&](item i) { got.push_back(i); });
+             st::flat_map("b",
+                          [](item i) {
+                            return items{i, i};
+                          }) |
+             st::batch("c", {.items = 5}) | st::unbatch("d") | st::async({.items = 7}) |
+             st::sink("end", [&](item i) { got.push_back(i); });
     auto r = p.start(rt);
     std::this_thread::sleep_for(std::chrono::microseconds(number(0, 2000)));  // not for anything: any moment will do
     if (number(0, 1) == 0) {

@@ -152,12 +152,13 @@ TEST(stream_stages, flat_map_passes_on_elements_as_there_is_room_for_them) {
   std::atomic<long> made{0};
   {
     auto p = st::from("ends", std::vector<int>{0, 3, 1, 100}) |
-             st::flat_map("below", [&](int n) {
-               return std::views::iota(0, n) | std::views::transform([&](int i) {
-                        ++made;
-                        return i;
-                      });
-             }) |
+             st::flat_map("below",
+                          [&](int n) {
+                            return std::views::iota(0, n) | std::views::transform([&](int i) {
+                                     ++made;
+                                     return i;
+                                   });
+                          }) |
              st::async({.items = 4}) | st::sink("keep", [&](int i) {
                got.push_back(i);
                EXPECT_LE(made.load(), static_cast<long>(got.size()) + 4 + 1);
@@ -259,10 +260,11 @@ TEST(stream_stages, chains_from_several_sources_are_one_stream) {
   troupe::runtime rt(troupe::options{.threads = 2});
   long sum = 0;
   auto p = st::merge("all", st::from("a", numbers(1000)), st::from("b", numbers(500)),
-                     st::from("c", [n = 0]() mutable -> std::optional<int> {
-                       if (n == 100) return {};
-                       return n++;
-                     })) |
+                     st::from("c",
+                              [n = 0]() mutable -> std::optional<int> {
+                                if (n == 100) return {};
+                                return n++;
+                              })) |
            st::sink("sum", [&](int i) { sum += i; });
   auto r = p.start(rt);
   r.wait();
@@ -275,8 +277,7 @@ TEST(stream_stages, items_need_not_be_copyable) {
   troupe::runtime rt(troupe::options{.threads = 2});
   std::vector<int> got;
   auto p = st::from("numbers", numbers(200)) | st::map("box", [](int i) { return std::make_unique<int>(i); }) |
-           st::async({.items = 3}) |
-           st::map("on", [](std::unique_ptr<int> i) { return i; }, {.parallel = 2}) |
+           st::async({.items = 3}) | st::map("on", [](std::unique_ptr<int> i) { return i; }, {.parallel = 2}) |
            st::filter("some", [](const std::unique_ptr<int>& i) { return *i % 2 == 0; }) |
            st::batch("batch", {.items = 3}) | st::unbatch("again") |
            st::sink("keep", [&](std::unique_ptr<int> i) { got.push_back(*i); });

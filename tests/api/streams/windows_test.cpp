@@ -55,14 +55,11 @@ std::vector<row> counts_of(const std::vector<hit>& hits, const st::windowing& w,
 }
 
 TEST(stream_windows, tumbling_windows_count_for_each_key) {
-  const std::vector<row> got =
-      counts_of({{"a", 0ms}, {"b", 1ms}, {"a", 9ms}, {"a", 10ms}, {"b", 25ms}, {"a", -1ms}}, st::tumbling(10ms),
-                {.out_of_order = 1h});
-  EXPECT_EQ(got, (std::vector<row>{{"a", -10, 0, 1, 0},
-                                   {"a", 0, 10, 2, 0},
-                                   {"b", 0, 10, 1, 0},
-                                   {"a", 10, 20, 1, 0},
-                                   {"b", 20, 30, 1, 0}}));
+  const std::vector<row> got = counts_of({{"a", 0ms}, {"b", 1ms}, {"a", 9ms}, {"a", 10ms}, {"b", 25ms}, {"a", -1ms}},
+                                         st::tumbling(10ms), {.out_of_order = 1h});
+  EXPECT_EQ(
+      got, (std::vector<row>{
+               {"a", -10, 0, 1, 0}, {"a", 0, 10, 2, 0}, {"b", 0, 10, 1, 0}, {"a", 10, 20, 1, 0}, {"b", 20, 30, 1, 0}}));
 }
 
 TEST(stream_windows, sliding_windows_overlap) {
@@ -82,7 +79,7 @@ TEST(stream_windows, sessions_end_after_a_gap_and_become_one_when_an_item_comes_
 TEST(stream_windows, a_late_item_is_the_next_revision_or_dropped_and_counted) {
   std::vector<hit> hits;
   for (int i = 0; i < 200; ++i) hits.push_back({"a", std::chrono::milliseconds(i)});  // moves the watermark on
-  hits.push_back({"a", 185ms});  // of a window that is open
+  hits.push_back({"a", 185ms});                                                       // of a window that is open
   hits.push_back({"a", 165ms});  // late by less than is allowed: 160..170 is over
   hits.push_back({"b", 166ms});
   hits.push_back({"a", 55ms});  // too late
@@ -130,14 +127,15 @@ TEST(stream_windows, merged_flows_wait_for_the_slowest_unless_it_is_idle) {
     const auto timed = [&](const char* name, std::chrono::nanoseconds idle) {
       return st::from<hit>(name) | st::event_time(std::string(name) + " time", &hit::at, {.idle = idle});
     };
-    auto p = st::merge("all", timed("quick", 0ns), timed("quiet", may_be_idle ? 20ms : 0ms)) |
-             st::key_by(&hit::host) | st::window("windows", st::tumbling(10ms), {}, st::count()) |
+    auto p = st::merge("all", timed("quick", 0ns), timed("quiet", may_be_idle ? 20ms : 0ms)) | st::key_by(&hit::host) |
+             st::window("windows", st::tumbling(10ms), {}, st::count()) |
              st::sink("keep", [&](const auto&) { ++over; });
     auto r = p.start(rt);
     EXPECT_EQ(r.input<hit>("quiet").push({"b", 0ms}), st::pushed::ok);
     for (int i = 0; i < 500; ++i)
       EXPECT_EQ(r.input<hit>("quick").push({"a", std::chrono::milliseconds(i)}), st::pushed::ok);
-    const auto end = std::chrono::steady_clock::now() + (may_be_idle ? std::chrono::milliseconds(test::patience) : 200ms);
+    const auto end =
+        std::chrono::steady_clock::now() + (may_be_idle ? std::chrono::milliseconds(test::patience) : 200ms);
     while (over < 40 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
     if (may_be_idle) {
       EXPECT_GE(over, 40);  // nothing came from it for 20 ms
@@ -164,9 +162,10 @@ TEST(stream_windows, a_window_without_keys_holds_all_items_and_folds_are_chosen)
   auto left = a | st::map("bytes", [](const hit& h) { return h.bytes; }) |
               st::window("lists", st::tumbling(10ms), {}, st::collect<int>()) |
               st::sink("keep", [&](const st::windowed<st::all_items, std::vector<int>>& w) { got.push_back(w.value); });
-  auto right = b | st::window("largest", st::tumbling(1h), {},
-                              st::fold(0, [](int& m, const hit& h) { m = std::max(m, h.bytes); })) |
-               st::sink("most", [&](const auto& w) { most = w.value; });
+  auto right =
+      b |
+      st::window("largest", st::tumbling(1h), {}, st::fold(0, [](int& m, const hit& h) { m = std::max(m, h.bytes); })) |
+      st::sink("most", [&](const auto& w) { most = w.value; });
   auto p = left + right;
   p.start(rt).wait();
   EXPECT_EQ(got, (std::vector<std::vector<int>>{{5, 9}, {4}}));
@@ -181,7 +180,8 @@ TEST(stream_windows, windows_of_windows_have_the_time_of_what_they_are_made_of) 
   auto p = st::from("hits", hits) | st::event_time("time", &hit::at) | st::key_by(&hit::host) |
            st::window("each", st::tumbling(10ms), {}, st::count()) | st::async({.items = 3}) |
            st::window("all", st::tumbling(100ms), {},
-                      st::sum_of(std::uint64_t{0}, [](const st::windowed<std::string, std::uint64_t>& w) { return w.value; })) |
+                      st::sum_of(std::uint64_t{0},
+                                 [](const st::windowed<std::string, std::uint64_t>& w) { return w.value; })) |
            st::sink("keep", [&](const auto& w) { got.push_back(w.value); });
   auto r = p.start(rt);
   r.wait();
@@ -208,10 +208,12 @@ TEST(stream_windows, times_out_of_range_and_items_without_one_fail_the_stream) {
           "time");
   fails(st::from("one", std::vector<int>{1}), "w");
   // The first and the last moment that there are do no harm.
-  for (const std::int64_t ns : {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min() + 1}) {
+  for (const std::int64_t ns :
+       {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min() + 1}) {
     int got = 0;
     auto p = st::from("one", std::vector<std::int64_t>{ns}) | st::event_time("time", [](std::int64_t t) { return t; }) |
-             st::window("w", st::sliding(2h, 1h), {.late = 1h}, st::count()) | st::sink("end", [&](const auto&) { ++got; });
+             st::window("w", st::sliding(2h, 1h), {.late = 1h}, st::count()) |
+             st::sink("end", [&](const auto&) { ++got; });
     p.start(rt).wait();
     EXPECT_GE(got, 1);
   }
@@ -228,14 +230,17 @@ TEST(stream_windows, wrong_windows_are_refused) {
       EXPECT_NE(std::string(e.what()).find("'w'"), std::string::npos) << e.what();
     }
   };
-  const auto times = st::from("t", std::vector<std::int64_t>{1}) | st::event_time("e", [](std::int64_t t) { return t; });
-  for (const st::windowing& w : {st::tumbling(0s), st::tumbling(-1s), st::sliding(1s, 0s), st::sliding(1s, 2s), st::session(0s)})
+  const auto times =
+      st::from("t", std::vector<std::int64_t>{1}) | st::event_time("e", [](std::int64_t t) { return t; });
+  for (const st::windowing& w :
+       {st::tumbling(0s), st::tumbling(-1s), st::sliding(1s, 0s), st::sliding(1s, 2s), st::session(0s)})
     refused([&] { static_cast<void>(times | st::window("w", w, {}, st::count())); });
   refused([&] { static_cast<void>(times | st::window("w", st::tumbling(1s), {.late = -1s}, st::count())); });
   refused([&] {
     static_cast<void>(times | st::window("w", st::session(1s), {}, st::fold(0, [](int& n, std::int64_t) { ++n; })));
   });
-  refused([&] { static_cast<void>(times | st::event_time("w", [](std::int64_t t) { return t; }, {.out_of_order = -1s})); });
+  refused(
+      [&] { static_cast<void>(times | st::event_time("w", [](std::int64_t t) { return t; }, {.out_of_order = -1s})); });
 }
 
 // ---- against a model ------------------------------------------------------------------------------------------------
@@ -246,7 +251,8 @@ struct event {
 };
 
 // What all windows hold in the end: for each key and window the number of its items.
-std::map<std::tuple<int, std::int64_t, std::int64_t>, std::int64_t> model(const std::vector<event>& all, const st::windowing& w) {
+std::map<std::tuple<int, std::int64_t, std::int64_t>, std::int64_t> model(const std::vector<event>& all,
+                                                                          const st::windowing& w) {
   std::map<std::tuple<int, std::int64_t, std::int64_t>, std::int64_t> counts;
   const std::int64_t size = w.size / 1ms, slide = w.slide / 1ms;
   if (w.kind == st::windowing::shape::session) {
@@ -303,8 +309,9 @@ TEST(stream_windows, windows_drawn_at_random_equal_a_model) {
              st::sink("keep", [&](const st::windowed<int, std::uint64_t>& r) {
                const auto ms = [](st::event_point t) { return t.time_since_epoch() / 1ms; };
                EXPECT_EQ(r.revision, 0);
-               const bool is_new =
-                   got.emplace(std::tuple(r.key, ms(r.window.begin), ms(r.window.end)), static_cast<std::int64_t>(r.value)).second;
+               const bool is_new = got.emplace(std::tuple(r.key, ms(r.window.begin), ms(r.window.end)),
+                                               static_cast<std::int64_t>(r.value))
+                                       .second;
                EXPECT_TRUE(is_new);
              });
     auto r = p.start(rt);

@@ -183,8 +183,8 @@ class edge_base {
     if (filled_ + in_hands_ == 1) moved_ns_ = now_ns();
     waiting_.store(filled_, std::memory_order_relaxed);
   }
-  // The least mark of all ways in that are neither closed nor idle, if it is a new one. It never goes back. Its place is
-  // behind all items that are in the edge now; where no item has come since the last one, it takes that one's place.
+  // The least mark of all ways in that are neither closed nor idle, if it is a new one. It never goes back. Its place
+  // is behind all items that are in the edge now; where no item has come since the last one, it takes that one's place.
   bool merge_marks() {
     mark all{std::numeric_limits<std::int64_t>::max(), true};
     bool any = false;

@@ -5,8 +5,9 @@
 // Not for users.
 //
 // A node is a stage. It has ports, through which items come in, and outlets, through which they go on. When the stream
-// starts, each outlet is either fused with the stage behind it, so that items are passed on by a call, or an edge is put
-// between the two. A node has as many lanes as calls of it may run at the same time; each lane belongs to one strand.
+// starts, each outlet is either fused with the stage behind it, so that items are passed on by a call, or an edge is
+// put between the two. A node has as many lanes as calls of it may run at the same time; each lane belongs to one
+// strand.
 #pragma once
 
 #include <cstddef>
@@ -73,7 +74,7 @@ class outlet_base {
   node* from = nullptr;
   node* to = nullptr;
   int port = 0;
-  bool has_edge = false;                 ///< asked for
+  bool has_edge = false;                ///< asked for
   troupe::stream::edge_options edge{};  ///< where that was asked for
 };
 
@@ -156,13 +157,17 @@ class entry final : public inlet<T> {
   demand offer(T&& item, const origin& from, std::size_t bytes, bool was_parked = false) {
     demand next;
     switch (to_.offer(item, from, bytes, &me_, was_parked, next)) {
-      case received::yes: return next;
-      case received::no: kept_ = std::make_unique<held<T>>(held<T>{std::move(item), from, bytes}); return demand::none;
+      case received::yes:
+        return next;
+      case received::no:
+        kept_ = std::make_unique<held<T>>(held<T>{std::move(item), from, bytes});
+        return demand::none;
       case received::overrun:
         me_.who->home->fail(std::make_exception_ptr(
             error(errc::overrun, "there is no room before stage '" + to_.to() + "', and its edge is to fail then")));
         return demand::none;
-      case received::closed: break;
+      case received::closed:
+        break;
     }
     return demand::none;
   }
@@ -254,8 +259,8 @@ class outlet final : public outlet_base {
   inlet<T>& of(int lane) { return *next[static_cast<std::size_t>(lane)]; }
 
   port_base<T>* target = nullptr;
-  std::vector<inlet<T>*> next;               ///< of each lane
-  std::vector<ordered_entry<T>*> ordered;    ///< of each lane, where the order is kept
+  std::vector<inlet<T>*> next;             ///< of each lane
+  std::vector<ordered_entry<T>*> ordered;  ///< of each lane, where the order is kept
 
  private:
   std::vector<std::unique_ptr<inlet<T>>> own_;

@@ -50,14 +50,14 @@ class stage : public node, public port_base<T> {
 template <class T>
 struct is_copyable : std::is_copy_constructible<T> {};
 template <class T>
-  requires std::ranges::range<T> && (!std::is_same_v<std::ranges::range_value_t<T>, T>)
-struct is_copyable<T>
-    : std::bool_constant<std::is_copy_constructible_v<T> && is_copyable<std::ranges::range_value_t<T>>::value> {};
+requires std::ranges::range<T> &&(!std::is_same_v<std::ranges::range_value_t<T>, T>)struct is_copyable<T>
+    : std::bool_constant<std::is_copy_constructible_v<T> && is_copyable<std::ranges::range_value_t<T>>::value> {
+};
 /// Whether a stage's function can be called on an item that stays as it is. A function that takes by value a vector of
 /// what cannot be copied says that it can.
 template <class F, class T>
-inline constexpr bool takes_const =
-    std::is_invocable_v<F&, const T&> && (is_copyable<T>::value || !std::is_invocable_v<F&, T&&>);
+inline constexpr bool takes_const = std::is_invocable_v<F&, const T&> &&
+                                    (is_copyable<T>::value || !std::is_invocable_v<F&, T&&>);
 
 /// Calls a stage's function on an item, and does what the stage does when that throws.
 template <class T>
@@ -91,19 +91,23 @@ class attempt {
       counted_.held.add();
       again_ = std::make_unique<held<T>>(held<T>{std::move(item), from, 0});
       const int doubled = std::min(tried_ - 1, 30);
-      const auto pause = std::min<std::chrono::nanoseconds>(f.backoff * (std::int64_t{1} << doubled), std::chrono::minutes(1));
+      const auto pause =
+          std::min<std::chrono::nanoseconds>(f.backoff * (std::int64_t{1} << doubled), std::chrono::minutes(1));
       due_ = std::chrono::steady_clock::now() + pause;
       self.home->ready_at(self, due_);
       return demand::none;
     }
     switch (f.last) {
-      case troupe::stream::failure::act::drop: counted_.dropped.add(); return demand::more;
+      case troupe::stream::failure::act::drop:
+        counted_.dropped.add();
+        return demand::more;
       case troupe::stream::failure::act::dead_letter: {
         troupe::stream::letter l{of_.name(), why, tried_, from.number, is_there ? &item : nullptr, &typeid(T)};
         counted_.dead.add();
         return self.home->bury(l) ? demand::more : demand::none;
       }
-      case troupe::stream::failure::act::fail: break;
+      case troupe::stream::failure::act::fail:
+        break;
     }
     counted_.held.add();  // it stays where it is
     self.home->fail(of_.name().c_str(), from.number, tried_, why);
@@ -118,8 +122,8 @@ class attempt {
   std::chrono::steady_clock::time_point due_{};
 };
 
-/// A lane that calls a function on each item. `Self` has `demand done(result&&, from)` for what it returns, `resume_rest`,
-/// `idle_rest`, `finish_rest` for what lies behind.
+/// A lane that calls a function on each item. `Self` has `demand done(result&&, from)` for what it returns,
+/// `resume_rest`, `idle_rest`, `finish_rest` for what lies behind.
 /// `Keeps`: the item is needed afterwards, so the function never gets it to take.
 template <class T, class F, class Self, bool Keeps = false>
 class calling_lane : public inlet<T> {

@@ -42,9 +42,9 @@ struct mark {
 
 /// Where an item comes from, and since when it is on its way.
 struct origin {
-  std::uint64_t number = 0;   ///< in its source, from 0 on
-  std::int64_t due_ns = 0;    ///< on the steady clock; 0: the item is not in the sample that is timed
-  std::int64_t since_ns = 0;  ///< of a timed item that waits in an edge: since when
+  std::uint64_t number = 0;             ///< in its source, from 0 on
+  std::int64_t due_ns = 0;              ///< on the steady clock; 0: the item is not in the sample that is timed
+  std::int64_t since_ns = 0;            ///< of a timed item that waits in an edge: since when
   std::int64_t event_ns = mark::never;  ///< its own time, since 1970; `never`: it has none
 };
 

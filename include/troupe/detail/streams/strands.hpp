@@ -69,9 +69,7 @@ class segment final : public strand {
       }
     }
   }
-  double waiting_ns() const noexcept override {
-    return item_ns() * static_cast<double>(from_.waiting_items() + 1);
-  }
+  double waiting_ns() const noexcept override { return item_ns() * static_cast<double>(from_.waiting_items() + 1); }
 
  private:
   ran release(ran then) {

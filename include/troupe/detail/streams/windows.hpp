@@ -139,7 +139,8 @@ class time_lane final : public inlet<T> {
     } else if (now - quiet_since_ >= options_.idle.count()) {
       return said_.is_idle ? demand::more : say(true);
     }
-    self->home->ready_at(*self, std::chrono::steady_clock::time_point(std::chrono::nanoseconds(quiet_since_) + options_.idle));
+    self->home->ready_at(*self,
+                         std::chrono::steady_clock::time_point(std::chrono::nanoseconds(quiet_since_) + options_.idle));
     return demand::more;
   }
   static constexpr int said_after = 64;  // items
@@ -322,7 +323,8 @@ class window_lane final : public inlet<T> {
         std::vector<std::pair<const K*, pane*>> ended;
         for (auto& [key, p] : at->second)
           if (p.revision < 0) ended.emplace_back(&key, &p);
-        std::sort(ended.begin(), ended.end(), [](const auto& a, const auto& b) { return a.second->order < b.second->order; });
+        std::sort(ended.begin(), ended.end(),
+                  [](const auto& a, const auto& b) { return a.second->order < b.second->order; });
         for (auto& [key, p] : ended) tell(*key, *p);
       }
       if (all || saturated(end, late_ns_) <= now)
