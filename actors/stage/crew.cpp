@@ -224,6 +224,8 @@ void crew::work() {
 
 void crew::settle(strand& s, ran r) {
   using phase = strand::phase;
+  ++runs_;
+  if (askers_ != 0) changed_.notify_all();
   if (r == ran::ended) {
     s.at.store(phase::ended);
     if (++ended_ == plan_->strands.size() && !is_over()) {

@@ -96,6 +96,8 @@ class crew final : public streams::machine, public streams::scheduler, public st
   int runners_ = 0;  // spawned, and not gone yet
   int running_ = 0;  // strands that run
   int pauses_ = 0;   // reports that want nothing to run
+  int askers_ = 0;   // reports that wait until something has run
+  std::uint64_t runs_ = 0, runs_at_report_ = 0;
   std::size_t ended_ = 0;
   troupe::stream::state state_ = troupe::stream::state::runs;
   std::exception_ptr error_;

@@ -19,10 +19,15 @@ ts::report crew::report() {
   bool resumes = false;
   {
     std::unique_lock hold(lock_);
+    // Between two reports strands get their turn: whoever asks all the time must not stop the stream.
+    ++askers_;
+    changed_.wait_for(hold, pause_max, [this] { return runs_ != runs_at_report_ || line_.empty() || is_over(); });
+    --askers_;
     ++pauses_;
     interrupted_.store(true);
     r.is_exact = changed_.wait_for(hold, pause_max, [this] { return running_ == 0; });
     count(r);
+    runs_at_report_ = runs_;
     if (--pauses_ == 0 && !is_over()) {
       interrupted_.store(false);
       resumes = wants_runner();

@@ -44,6 +44,7 @@
 #include <troupe/detail/streams/sources.hpp>
 #include <troupe/detail/streams/stages.hpp>
 #include <troupe/detail/streams/windows.hpp>
+#include <troupe/detail/streams/zip.hpp>
 #include <troupe/error.hpp>
 #include <troupe/runtime.hpp>
 #include <troupe/stream/item.hpp>
@@ -128,7 +129,10 @@ class running {
   ~running() {
     if (!of_) return;
     of_->cancel();
-    of_->wait_until(troupe::detail::deadline_after(std::chrono::seconds(10)));
+    try {
+      of_->wait_until(troupe::detail::deadline_after(std::chrono::seconds(10)));
+    } catch (const error&) {  // in a stage of its own, which is not waited for
+    }
   }
 
   /// The way in that was named by `from<T>(name)`. Throws `error(bad_argument)` if there is none of that name and type.
@@ -436,6 +440,7 @@ struct window {
                   "troupe::stream::window: the fold cannot add an item of the stage before");
     if (w.size.count() <= 0 || w.slide.count() <= 0) refuse(name, "a window of no time");
     if (w.slide > w.size) refuse(name, "windows that begin more seldom than they are long leave items out");
+    if (w.size.count() > parts::window_ns_max) refuse(name, "a window of more than 36 years");
     if (o.late.count() < 0) refuse(name, "a negative time");
     if (w.kind == windowing::shape::session && std::is_same_v<std::decay_t<decltype(f.merge)>, not_mergeable>)
       refuse(name, "sessions become one when an item comes between them: the fold needs a merge");
@@ -558,7 +563,7 @@ flow<T> merge(std::string name, const flow<T>& first, const Rest&... rest) {
   return stages::out_of<T>(first.plan(), added, added.out);
 }
 /// Takes the time of each item from what `f` says of it: a time_point of the system's clock, a duration since 1970, or
-/// a whole number of ns. An item whose time is out of range (not a number, beyond the year 2262) fails the stream.
+/// a whole number of ns. An item whose time is not a number, or more than 146 years from 1970, fails the stream.
 template <class F>
 stages::event_time<F> event_time(std::string name, F f, const event_time_options& o = {}) {
   return {std::move(name), std::move(f), o};
@@ -575,6 +580,19 @@ stages::key_by<F> key_by(F f) {
 template <class Fold>
 stages::window<Fold> window(std::string name, const windowing& w, const window_options& o, Fold f) {
   return {std::move(name), w, o, std::move(f)};
+}
+/// Passes on pairs: the first item of `a` with the first of `b`, and so on. When one of the two has ended, what the other
+/// one still has is left out. Both wait for each other, each in an edge: where one is fed by what the other one is fed by
+/// too, neither may leave out more items than the edges hold.
+template <class A, class B>
+flow<std::pair<A, B>> zip(std::string name, const flow<A>& a, const flow<B>& b) {
+  auto n = std::make_unique<parts::zip_node<A, B>>(std::move(name));
+  parts::zip_node<A, B>& added = *n;
+  a.connect(added, added.first, 0);
+  b.connect(added, added.second, 1);
+  pipeline::join(a.plan(), b.plan());
+  a.plan()->nodes.push_back(std::move(n));
+  return stages::out_of<std::pair<A, B>>(a.plan(), added, added.out);
 }
 /// Hands each item to `f`: the end. The item counts as delivered when `f` returns.
 template <class F>

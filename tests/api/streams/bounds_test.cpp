@@ -214,11 +214,14 @@ TEST(stream_bounds, counts_are_of_one_moment_while_a_stream_runs) {
 
 TEST(stream_bounds, an_edge_that_nobody_takes_from_is_reported) {
   troupe::runtime rt(troupe::options{.threads = 2});
-  test::gate go;
+  test::gate go, begun;
   const test::opener last(go);
-  auto p = st::from("numbers", std::views::iota(0, 10)) | st::async() |
-           st::sink("stuck", [&](int) { EXPECT_TRUE(go.pass()); });
+  auto p = st::from("numbers", std::views::iota(0, 10)) | st::async() | st::sink("stuck", [&](int) {
+             begun.open();
+             EXPECT_TRUE(go.pass());
+           });
   auto r = p.start(rt, {.stalled_after = std::chrono::milliseconds(1)});
+  ASSERT_TRUE(begun.pass());
   const st::report told = wait_until(r, [](const st::report& x) { return !x.stalls.empty(); });
   ASSERT_FALSE(told.stalls.empty());
   EXPECT_NE(told.stalls[0].find("'stuck'"), std::string::npos) << told.stalls[0];

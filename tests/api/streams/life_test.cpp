@@ -148,6 +148,22 @@ TEST(stream_life, a_stage_that_waits_for_its_own_stream_is_told) {
   EXPECT_EQ(told, 2);
 }
 
+TEST(stream_life, a_stage_may_destroy_its_own_stream) {
+  troupe::runtime rt(troupe::options{.threads = 2});
+  std::optional<st::running> r;
+  test::gate there, gone;
+  auto p = st::from("endless", std::views::iota(0)) | st::sink("end", [&](int i) {
+             if (i != 10) return;
+             EXPECT_TRUE(there.pass());
+             r.reset();
+             gone.open();
+           });
+  r.emplace(p.start(rt));
+  there.open();
+  EXPECT_TRUE(gone.pass());
+  rt.wait_all();
+}
+
 TEST(stream_life, inputs_are_found_by_name_and_type) {
   troupe::runtime rt(troupe::options{.threads = 1});
   auto p = st::from<int>("in") | st::sink("end", [](int) {});

@@ -273,6 +273,41 @@ TEST(stream_stages, chains_from_several_sources_are_one_stream) {
   expect_balanced(r.report());
 }
 
+TEST(stream_stages, zip_makes_pairs_and_leaves_out_what_has_no_partner) {
+  troupe::runtime rt(troupe::options{.threads = 3});
+  for (const auto& [left, right] : {std::pair(500, 500), std::pair(500, 30), std::pair(3, 400), std::pair(0, 100)}) {
+    std::vector<std::pair<int, std::string>> got;
+    auto a = st::from("left", numbers(left)) | st::filter("even", [](int i) { return i % 2 == 0; });
+    auto b = st::from("right", numbers(right)) | st::map("text", [](int i) { return std::to_string(i); });
+    auto p = st::zip("pairs", a, b) |
+             st::sink("keep", [&](std::pair<int, std::string> x) { got.push_back(std::move(x)); });
+    auto r = p.start(rt);
+    r.wait();
+    ASSERT_EQ(got.size(), static_cast<std::size_t>(std::min((left + 1) / 2, right)));
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      EXPECT_EQ(got[i].first, static_cast<int>(2 * i));
+      EXPECT_EQ(got[i].second, std::to_string(i));
+    }
+    expect_balanced(r.report());
+    EXPECT_EQ(r.report().items.in_flight, 0u);
+  }
+}
+
+TEST(stream_stages, zip_brings_branches_of_a_tee_together_in_step) {
+  troupe::runtime rt(troupe::options{.threads = 3});
+  std::size_t count = 0;
+  auto [a, b] = st::from("numbers", numbers(3000)) | st::tee<2>("tee");
+  auto p = st::zip("pairs", a | st::map("slow", [](int i) { return i * 2; }, {.parallel = 3}), b) |
+           st::sink("check", [&](const std::pair<int, int>& x) {
+             ++count;
+             EXPECT_EQ(x.first, 2 * x.second);
+           });
+  auto r = p.start(rt);
+  r.wait();
+  EXPECT_EQ(count, 3000u);
+  expect_balanced(r.report());
+}
+
 TEST(stream_stages, items_need_not_be_copyable) {
   troupe::runtime rt(troupe::options{.threads = 2});
   std::vector<int> got;

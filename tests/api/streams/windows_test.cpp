@@ -202,14 +202,16 @@ TEST(stream_windows, times_out_of_range_and_items_without_one_fail_the_stream) {
     }
   };
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  for (const double seconds : {nan, std::numeric_limits<double>::infinity(), 1e12, -1e12})
+  for (const double seconds : {nan, std::numeric_limits<double>::infinity(), 1e12, -1e12, 4.7e9})
     fails(st::from("one", std::vector<double>{seconds}) |
               st::event_time("time", [](double s) { return std::chrono::duration<double>(s); }),
           "time");
   fails(st::from("one", std::vector<int>{1}), "w");
+  for (const std::int64_t ns : {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()})
+    fails(st::from("one", std::vector<std::int64_t>{ns}) | st::event_time("time", [](std::int64_t t) { return t; }),
+          "time");
   // The first and the last moment that there are do no harm.
-  for (const std::int64_t ns :
-       {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min() + 1}) {
+  for (const std::int64_t ns : {std::int64_t{1} << 62, -(std::int64_t{1} << 62)}) {
     int got = 0;
     auto p = st::from("one", std::vector<std::int64_t>{ns}) | st::event_time("time", [](std::int64_t t) { return t; }) |
              st::window("w", st::sliding(2h, 1h), {.late = 1h}, st::count()) |
@@ -233,7 +235,7 @@ TEST(stream_windows, wrong_windows_are_refused) {
   const auto times =
       st::from("t", std::vector<std::int64_t>{1}) | st::event_time("e", [](std::int64_t t) { return t; });
   for (const st::windowing& w :
-       {st::tumbling(0s), st::tumbling(-1s), st::sliding(1s, 0s), st::sliding(1s, 2s), st::session(0s)})
+       {st::tumbling(0s), st::tumbling(-1s), st::tumbling(std::chrono::nanoseconds::max()), st::sliding(1s, 0s), st::sliding(1s, 2s), st::session(0s)})
     refused([&] { static_cast<void>(times | st::window("w", w, {}, st::count())); });
   refused([&] { static_cast<void>(times | st::window("w", st::tumbling(1s), {.late = -1s}, st::count())); });
   refused([&] {

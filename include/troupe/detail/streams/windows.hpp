@@ -29,18 +29,23 @@ inline std::int64_t saturated(std::int64_t a, std::int64_t b) {
   return b > 0 ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int64_t>::min() + 1;
 }
 
-/// The ns since 1970 that a stage's function says. Whole numbers are ns; a floating-point number of a duration that is
-/// not a number, and times beyond 292 years, are out of range.
+/// Times of items are this far from 1970 at most, in ns, and windows this long, so that sums of the two exist: 146 and 36
+/// years.
+inline constexpr std::int64_t event_ns_max = std::int64_t{1} << 62, window_ns_max = std::int64_t{1} << 60;
+
+/// The ns since 1970 that a stage's function says; whole numbers are ns. False: it is out of range, or not a number.
 template <class X>
 bool event_ns_of(const X& x, std::int64_t& to) {
   if constexpr (std::is_integral_v<X>) {
+    if (!std::in_range<std::int64_t>(x)) return false;
     to = static_cast<std::int64_t>(x);
-    return std::in_range<std::int64_t>(x) && to != mark::never;
+    return to >= -event_ns_max && to <= event_ns_max;
   } else if constexpr (requires { x.time_since_epoch(); }) {
     return event_ns_of(x.time_since_epoch(), to);
   } else {
+    constexpr auto most = static_cast<long double>(event_ns_max);
     const auto wide = std::chrono::duration<long double, std::nano>(x).count();
-    if (!(wide > -9.2e18L && wide < 9.2e18L)) return false;
+    if (!(wide >= -most && wide <= most)) return false;
     to = std::chrono::duration_cast<std::chrono::nanoseconds>(x).count();
     return true;
   }
