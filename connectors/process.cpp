@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -56,7 +57,13 @@ class child {
     std::vector<char*> arguments;
     for (const std::string& a : command) arguments.push_back(const_cast<char*>(a.c_str()));
     arguments.push_back(nullptr);
-    const int failed = ::posix_spawnp(&pid_, name_.c_str(), &actions, nullptr, arguments.data(), environ);
+    // A group of its own: what the program has started ends with it.
+    ::posix_spawnattr_t how;
+    ::posix_spawnattr_init(&how);
+    ::posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP);
+    ::posix_spawnattr_setpgroup(&how, 0);
+    const int failed = ::posix_spawnp(&pid_, name_.c_str(), &actions, &how, arguments.data(), environ);
+    ::posix_spawnattr_destroy(&how);
     ::posix_spawn_file_actions_destroy(&actions);
     ::close(out[1]);
     ::close(err[1]);
@@ -75,7 +82,7 @@ class child {
   child& operator=(child&&) = delete;
   ~child() {
     if (pid_ > 0) {
-      ::kill(pid_, SIGKILL);
+      ::kill(-pid_, SIGKILL);
       while (::waitpid(pid_, &status_, 0) < 0 && errno == EINTR) {
       }
     }
@@ -107,6 +114,7 @@ class child {
       how = "ended in the middle of a block, after " + std::to_string(left_over) + " bytes of it";
     if (how.empty()) return;
     while (!said_.empty() && said_.back() == '\n') said_.pop_back();
+    std::replace(said_.begin(), said_.end(), '\0', '?');
     throw error(errc::io_failed, name_ + " " + how + (said_.empty() ? "" : "; it said: " + said_));
   }
 

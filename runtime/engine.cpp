@@ -12,6 +12,7 @@
 #include <troupe/error.hpp>
 
 #include "actors/placement/placement.hpp"
+#include "actors/stage/crew.hpp"
 #include "devices/host/host_device.hpp"
 #include "devices/host/spill_directory.hpp"
 #include "devices/host/topology.hpp"
@@ -404,6 +405,7 @@ shutdown_report engine::shut_down(std::chrono::steady_clock::time_point deadline
   if (down_) return last_report_;
   down_ = true;
   is_stopping_.store(true, std::memory_order_release);
+  stop_streams();
   shutdown_report r;
   if (nodes_) nodes_->close_intake();
   const bool quiet = placement_->wait_quiet(deadline);
@@ -443,6 +445,27 @@ shutdown_report engine::shut_down(std::chrono::steady_clock::time_point deadline
   r.finished = placement_->finished();
   last_report_ = r;
   return r;
+}
+
+void engine::add_stream(const std::shared_ptr<stage::crew>& s) {
+  std::lock_guard hold(streams_lock_);
+  std::erase_if(streams_, [](const std::weak_ptr<stage::crew>& w) { return w.expired(); });
+  streams_.push_back(s);
+}
+
+void engine::stop_streams() {
+  std::vector<std::weak_ptr<stage::crew>> all;
+  {
+    std::lock_guard hold(streams_lock_);
+    all.swap(streams_);
+  }
+  for (const auto& w : all) {
+    std::shared_ptr<stage::crew> s = w.lock();
+    if (!s) continue;
+    const stage::holders::pass here(s->held_by());
+    s->stop();
+    s.reset();
+  }
 }
 
 int engine::slots() const {

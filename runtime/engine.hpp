@@ -33,6 +33,10 @@
 
 namespace troupe::detail {
 
+namespace stage {
+class crew;
+}
+
 class engine : public std::enable_shared_from_this<engine> {
  public:
   explicit engine(const options&, runtime_environment = {});
@@ -53,6 +57,8 @@ class engine : public std::enable_shared_from_this<engine> {
   int threads() const;
   /// Returns the number of bodies that all core groups run at once.
   int slots() const;
+  /// Has a stream end with the runtime.
+  void add_stream(const std::shared_ptr<stage::crew>&);
   /// True once the runtime is being shut down: what would go on for ever ends now.
   bool is_stopping() const { return is_stopping_.load(std::memory_order_acquire); }
 
@@ -110,6 +116,7 @@ class engine : public std::enable_shared_from_this<engine> {
   void start_control();
   void do_without_control();
   void supervise(const std::shared_ptr<actor>&);
+  void stop_streams();
   void end_because(const std::string& actor, const std::exception_ptr& why);
   trace_sink* sink() { return control_ ? control_->sink() : nullptr; }
   void add_groups();
@@ -143,6 +150,8 @@ class engine : public std::enable_shared_from_this<engine> {
   std::unique_ptr<node_set> nodes_;
   std::shared_ptr<disk_thread> disk_;
   std::mutex shutdown_lock_;
+  std::mutex streams_lock_;
+  std::vector<std::weak_ptr<stage::crew>> streams_;
   std::atomic<bool> is_stopping_{false};
   bool down_ = false;
   shutdown_report last_report_;

@@ -26,20 +26,30 @@ class home : public submitter<home> {
   engine* engine_;
 };
 
-// What a runner's task holds. It tells the crew if it goes without having run.
+// What a runner's task holds. It tells the crew if it goes without having run. It keeps the crew only while it runs: a
+// stream must not wait for workers when it ends.
 class runner {
  public:
-  explicit runner(std::shared_ptr<stage::crew> of) : of_(std::move(of)) {}
+  explicit runner(const std::shared_ptr<stage::crew>& of) : by_(of->held_by()), of_(of) {}
   runner(runner&&) noexcept = default;
   runner(const runner&) = delete;
   runner& operator=(const runner&) = delete;
   ~runner() {
-    if (of_) of_->lost(std::make_exception_ptr(error(errc::runtime_stopped, "the runtime was shut down")));
+    if (!by_ || has_run_) return;
+    const stage::holders::pass here(by_);
+    if (const std::shared_ptr<stage::crew> c = of_.lock())
+      c->lost(std::make_exception_ptr(error(errc::runtime_stopped, "the runtime was shut down")));
   }
-  void operator()() { std::exchange(of_, nullptr)->work(); }
+  void operator()() {
+    has_run_ = true;
+    const stage::holders::pass here(by_);
+    if (const std::shared_ptr<stage::crew> c = of_.lock()) c->work();
+  }
 
  private:
-  std::shared_ptr<stage::crew> of_;
+  std::shared_ptr<stage::holders> by_;
+  std::weak_ptr<stage::crew> of_;
+  bool has_run_ = false;
 };
 
 }  // namespace
@@ -63,9 +73,10 @@ std::shared_ptr<machine> entrance::start(runtime& rt, std::shared_ptr<plan> p, c
       c->lost(std::make_exception_ptr(error(errc::runtime_stopped, "the runtime was shut down")));
       return;
     }
-    home(*at).spawn(how, runner(std::move(c)));
+    home(*at).spawn(how, runner(c));
   };
   auto c = std::make_shared<stage::crew>(std::move(p), o, e.slots(), spawn);
+  e.add_stream(c);
   c->begin();
   return c;
 }

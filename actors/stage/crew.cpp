@@ -22,6 +22,8 @@ namespace {
 constexpr std::int64_t runner_ns = 1'000'000;
 // A strand makes room for others after this time.
 constexpr std::int64_t strand_ns = 200'000;
+// Runners beyond one for each worker, at most.
+constexpr int extra_max = 256;
 // How often the watch looks.
 constexpr std::chrono::milliseconds watch_least{1}, watch_most{8};
 
@@ -126,12 +128,13 @@ void crew::ready(strand& s) noexcept {
 // A function may take longer than its calls before, while a strand waits in line and workers have nothing to do.
 // Nothing happens then that would be a reason to look, so a timer does while that may be: seldom where all is well.
 bool crew::needs_watch() const {
-  return !is_over() && pauses_ == 0 && !line_.empty() && runners_ < runners_max_ && !at_work_.empty();
+  return !is_over() && pauses_ == 0 && !line_.empty() && runners_ < runners_max_ + extra_max && !at_work_.empty();
 }
 
 void crew::watch(std::chrono::nanoseconds after) noexcept {
   try {
-    timers().at(clock::now() + after, [of = weak_from_this(), after] {
+    timers().at(clock::now() + after, [of = weak_from_this(), by = holders_, after] {
+      const holders::pass here(by);
       if (const std::shared_ptr<crew> me = of.lock()) me->look(after);
     });
   } catch (...) {
@@ -151,6 +154,8 @@ void crew::look(std::chrono::nanoseconds after) noexcept {
     more_hands = spawned_ns_ == 0 && std::all_of(at_work_.begin(), at_work_.end(),
                                                  [&](const run& r) { return now - r.since_ns > 2 * strand_ns; });
     if (more_hands) {
+      // Beyond the number of workers it waits for one that a function has given away (yield_core).
+      is_extra_ = runners_ >= runners_max_;
       ++runners_;
       spawned_ns_ = now;
     }
@@ -183,7 +188,8 @@ void crew::work() {
   std::int64_t now = streams::now_ns();
   const std::int64_t over = now + runner_ns;
   std::unique_lock hold(lock_);
-  if (spawned_ns_ != 0) hands_.note_start(static_cast<double>(now - std::exchange(spawned_ns_, 0)));
+  if (spawned_ns_ != 0 && !std::exchange(is_extra_, false)) hands_.note_start(static_cast<double>(now - spawned_ns_));
+  spawned_ns_ = 0;
   while (!is_over() && pauses_ == 0 && !line_.empty()) {
     if (now >= over) {
       again = true;
@@ -206,6 +212,8 @@ void crew::work() {
     ran r = ran::waits;
     try {
       r = s.run(now + strand_ns);
+    } catch (const std::bad_alloc&) {
+      no_memory();
     } catch (...) {
       fail(std::current_exception());
     }
@@ -254,7 +262,8 @@ void crew::ready_at(strand& s, clock::time_point t) {
   do
     if (set != 0 && set <= wanted) return;
   while (!s.alarm_ns.compare_exchange_weak(set, wanted, std::memory_order_acq_rel));
-  timers().at(t, [of = weak_from_this(), at = &s, wanted] {
+  timers().at(t, [of = weak_from_this(), by = holders_, at = &s, wanted] {
+    const holders::pass here(by);
     const std::shared_ptr<crew> me = of.lock();
     if (!me) return;
     std::int64_t mine = wanted;
@@ -263,7 +272,8 @@ void crew::ready_at(strand& s, clock::time_point t) {
 }
 
 void crew::ready_when(strand& s, int descriptor, bool writable) {
-  timers().when(descriptor, writable, [of = weak_from_this(), at = &s] {
+  timers().when(descriptor, writable, [of = weak_from_this(), by = holders_, at = &s] {
+    const holders::pass here(by);
     const std::shared_ptr<crew> me = of.lock();
     if (!me) return;
     at->descriptor_ready.store(true, std::memory_order_release);
@@ -291,6 +301,24 @@ void crew::end(ts::state how, std::exception_ptr why) noexcept {
   for (const auto& n : plan_->nodes) n->shut();
 }
 
+void crew::stop() noexcept {
+  try {
+    end(ts::state::failed, std::make_exception_ptr(error(errc::runtime_stopped,
+                                                         "stream '" + options_.name + "': the runtime was shut down")));
+  } catch (...) {
+    end(ts::state::failed, std::current_exception());
+  }
+}
+
+void crew::no_memory() noexcept {
+  try {
+    fail(std::make_exception_ptr(
+        error(errc::out_of_memory, "stream '" + options_.name + "': there is no memory for its items")));
+  } catch (...) {
+    fail(std::current_exception());
+  }
+}
+
 void crew::fail(std::exception_ptr why) noexcept { end(ts::state::failed, std::move(why)); }
 
 void crew::fail(const char* stage, std::uint64_t item, int attempts, std::exception_ptr why) noexcept {
@@ -310,7 +338,7 @@ bool crew::bury(const ts::letter& l) noexcept {
     options_.on_dead_letter(l);
     return true;
   } catch (...) {
-    fail("the handler of dead letters", l.number, 1, std::current_exception());
+    fail(l.stage.c_str(), l.number, l.attempts, std::current_exception());  // of the handler
     return false;
   }
 }
@@ -337,6 +365,12 @@ bool crew::wait_until(clock::time_point deadline) {
   return true;
 }
 
+void crew::wait_left(clock::time_point deadline) {
+  std::optional<this_task::core_yielded> away;
+  if (this_task::inside()) away.emplace();
+  holders_->wait(deadline);
+}
+
 void crew::rethrow() {
   std::exception_ptr why;
   ts::state how;
@@ -351,8 +385,10 @@ void crew::rethrow() {
 
 // ---- inputs ---------------------------------------------------------------------------------------------------------
 
+bool crew::runs_on_this_thread() const noexcept { return runs_here == this; }
+
 void crew::check_wait(const std::string& input) const {
-  if (runs_here != this) return;
+  if (!runs_on_this_thread()) return;
   throw error(errc::would_deadlock, input.empty()
                                         ? "a stage of stream '" + options_.name + "' waits for that stream"
                                         : "a stage of stream '" + options_.name +

@@ -23,6 +23,38 @@
 
 namespace troupe::detail::stage {
 
+/// How many threads of the runtime hold a stream at the moment. Outlives it.
+class holders {
+ public:
+  /// One such thread, while it exists.
+  class pass {
+   public:
+    explicit pass(std::shared_ptr<holders> of) : of_(std::move(of)) {
+      std::lock_guard hold(of_->lock_);
+      ++of_->count_;
+    }
+    ~pass() {
+      std::lock_guard hold(of_->lock_);
+      if (--of_->count_ == 0) of_->none_.notify_all();
+    }
+    pass(const pass&) = delete;
+    pass& operator=(const pass&) = delete;
+
+   private:
+    const std::shared_ptr<holders> of_;
+  };
+  /// Waits until there is none.
+  void wait(std::chrono::steady_clock::time_point deadline) {
+    std::unique_lock hold(lock_);
+    none_.wait_until(hold, deadline, [this] { return count_ == 0; });
+  }
+
+ private:
+  std::mutex lock_;
+  std::condition_variable none_;
+  int count_ = 0;
+};
+
 /// A stream that runs. Its strands are run by *runners*: tasks of the runtime, each of which runs one strand after the
 /// other until none is ready or its time is over. Strands that are ready stand in a line, those farthest from the
 /// sources first, so that what is in the stream leaves it before more comes in. Any thread.
@@ -39,12 +71,16 @@ class crew final : public streams::machine, public streams::scheduler, public st
   void work();
   /// A runner that was spawned will never run: the runtime has stopped.
   void lost(const std::exception_ptr&) noexcept;
+  /// The runtime stops: so does the stream, whatever it waits for.
+  void stop() noexcept;
+  const std::shared_ptr<holders>& held_by() const { return holders_; }
 
   // ---- machine
   troupe::stream::report report() override;
   void cancel() noexcept override { end(troupe::stream::state::cancelled, nullptr); }
   void drain() noexcept override;
   bool wait_until(std::chrono::steady_clock::time_point) override;
+  void wait_left(std::chrono::steady_clock::time_point) override;
   void rethrow() override;
   void check_wait(const std::string& input) const override;
   void overrun(const std::string& input) noexcept override;
@@ -74,6 +110,8 @@ class crew final : public streams::machine, public streams::scheduler, public st
   void watch(std::chrono::nanoseconds) noexcept;
   void look(std::chrono::nanoseconds after) noexcept;
   void end(troupe::stream::state, std::exception_ptr) noexcept;
+  void no_memory() noexcept;
+  bool runs_on_this_thread() const noexcept;
   net::waits& timers();
   void count(troupe::stream::report&) const;
   std::string stall_of(const streams::edge_base&, std::int64_t waits_ns) const;
@@ -104,6 +142,9 @@ class crew final : public streams::machine, public streams::scheduler, public st
   std::optional<clock::time_point> ended_at_;
   std::int64_t spawned_ns_ = 0;  // the last runner that has not begun; 0: all have
   bool is_watched_ = false;      // whether what waits in line waits too long
+  bool is_extra_ = false;        // that runner is for workers that have been given away by functions
+
+  const std::shared_ptr<holders> holders_ = std::make_shared<holders>();
 
   std::mutex timers_lock_;
   std::shared_ptr<net::waits> timers_;

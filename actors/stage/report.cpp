@@ -20,12 +20,14 @@ ts::report crew::report() {
   {
     std::unique_lock hold(lock_);
     // Between two reports strands get their turn: whoever asks all the time must not stop the stream.
+    const bool waits = !runs_on_this_thread();
     ++askers_;
-    changed_.wait_for(hold, pause_max, [this] { return runs_ != runs_at_report_ || line_.empty() || is_over(); });
+    if (waits)
+      changed_.wait_for(hold, pause_max, [this] { return runs_ != runs_at_report_ || line_.empty() || is_over(); });
     --askers_;
     ++pauses_;
     interrupted_.store(true);
-    r.is_exact = changed_.wait_for(hold, pause_max, [this] { return running_ == 0; });
+    r.is_exact = waits && changed_.wait_for(hold, pause_max, [this] { return running_ == 0; });
     count(r);
     runs_at_report_ = runs_;
     if (--pauses_ == 0 && !is_over()) {
@@ -79,7 +81,8 @@ void crew::count(ts::report& r) const {
 
 std::string crew::stall_of(const streams::edge_base& e, std::int64_t waits_ns) const {
   std::string text = "nobody has taken an item from the edge before '" + e.to() + "' for " +
-                     std::to_string(waits_ns / 1'000'000'000) + " s: ";
+                     (waits_ns < 10'000'000'000 ? std::to_string(waits_ns / 1'000'000) + " ms: "
+                                                : std::to_string(waits_ns / 1'000'000'000) + " s: ");
   switch (e.behind->at.load()) {
     case streams::strand::phase::runs:
     case streams::strand::phase::runs_again:

@@ -17,6 +17,8 @@
 // Bounds: every edge has one in items and one in bytes. Where it is full, the stages before it wait, back to the
 // source, which is not asked for items (a socket is not read); `edge_options::full` says otherwise.
 //
+// Items are moved from stage to stage: their move constructor must be noexcept. They need not be copyable.
+//
 // Order: items keep it, except behind a stage with `order::unordered`, behind `merge`, and where some are dropped.
 //
 // Functions of stages are called by one thread at a time, unless the stage has `parallel` above 1, not always by the
@@ -117,8 +119,10 @@ class input {
 };
 
 /// A stream that has been started. The handle owns it: its destructor cancels the stream and waits 10 s at most for
-/// functions of stages that run; what runs longer is left behind, with all that it uses. The runtime may go first: the
-/// stream then fails with `error(runtime_stopped)`. Any thread may call.
+/// functions of stages that run; then all items and functions of the stream are gone, but for what `input` handles keep.
+/// What runs longer is left behind, with all that it uses. The runtime may go first: the stream then fails with
+/// `error(runtime_stopped)`. Any thread may call. In a stage of the same stream `wait`, `wait_for` and `drain` throw
+/// `error(would_deadlock)`, `report` is not exact, and the destructor waits for nothing.
 class running {
  public:
   running(running&&) noexcept = default;
@@ -130,7 +134,8 @@ class running {
     if (!of_) return;
     of_->cancel();
     try {
-      of_->wait_until(troupe::detail::deadline_after(std::chrono::seconds(10)));
+      const auto limit = troupe::detail::deadline_after(std::chrono::seconds(10));
+      if (of_->wait_until(limit)) of_->wait_left(limit);
     } catch (const error&) {  // in a stage of its own, which is not waited for
     }
   }
@@ -215,6 +220,8 @@ class pipeline {
 template <class T>
 class flow {
  public:
+  static_assert(std::is_nothrow_move_constructible_v<T>,
+                "troupe::stream: items must be movable without throwing: their move constructor must be noexcept");
   using item = T;
   /// Used by the library.
   flow(pipeline::draft p, parts::outlet<T>& from) : plan_(std::move(p)), from_(&from) {}
@@ -268,6 +275,9 @@ void check_failure(const std::string& stage, const stage_options& o) {
   if (keeps && !parts::takes_const<F, T>)
     refuse(stage, "retries and dead letters need a function that takes a const item, for it leaves the item as it is");
 }
+inline void check_lanes(const std::string& stage, const stage_options& o) {
+  if (o.parallel != 1) refuse(stage, "it runs one call at a time; only map has `parallel`");
+}
 template <class F, class T>
 inline constexpr bool takes = std::is_invocable_v<F&, T&&> || std::is_invocable_v<F&, const T&>;
 template <class F, class T>
@@ -307,6 +317,7 @@ struct filter {
     static_assert(std::is_invocable_r_v<bool, F&, const T&>,
                   "troupe::stream::filter: the function cannot be called with a const item of the stage before, or "
                   "returns no bool");
+    check_lanes(name, o);
     using node = parts::function_node<T, T, F, parts::filter_lane<T, F>>;
     auto n = std::make_unique<node>(name, "filter", std::move(f));
     n->options = o;
@@ -327,6 +338,7 @@ struct flat_map {
     static_assert(std::ranges::input_range<range>, "troupe::stream::flat_map: the function returns no range");
     using U = std::ranges::range_value_t<range>;
     check_failure<T, F>(name, o);
+    check_lanes(name, o);
     using node = parts::function_node<T, U, F, parts::flat_lane<T, range, U, F>>;
     auto n = std::make_unique<node>(name, "flat_map", std::move(f));
     n->options = o;
@@ -340,6 +352,7 @@ struct batch {
   template <class T>
   auto after(const flow<T>& in) && {
     if (o.items < 1 || o.bytes < 1) refuse(name, "a batch of no items or no bytes");
+    if (o.delay.count() < 0) refuse(name, "a delay that is negative");
     using node = parts::batch_node<T>;
     auto n = std::make_unique<node>(name, o);
     node& added = in.lead_to(std::move(n));
@@ -350,6 +363,7 @@ struct async {
   edge_options o;
   template <class T>
   auto after(const flow<T>& in) && {
+    if (in.from().has_edge) refuse(in.from().from->name(), "there is an edge behind it already");
     in.from().has_edge = true;
     in.from().edge = o;
     return in;
@@ -386,7 +400,7 @@ struct sink {
     static_assert(takes<F, T>, "troupe::stream::sink: the function cannot be called with an item of the stage before");
     if constexpr (takes<F, T>) {
       check_failure<T, F>(name, o);
-      if (o.parallel != 1) refuse(name, "a sink runs one call at a time; put a map with `parallel` before it");
+      check_lanes(name, o);
       using node = parts::sink_node<T, F>;
       auto n = std::make_unique<node>(name, std::move(f));
       n->options = o;
@@ -405,6 +419,8 @@ struct event_time {
   auto after(const flow<T>& in) && {
     static_assert(std::is_invocable_v<F&, const T&>,
                   "troupe::stream::event_time: the function cannot be called with a const item of the stage before");
+    static_assert(parts::says_time<std::decay_t<std::invoke_result_t<F&, const T&>>>,
+                  "troupe::stream::event_time: the function returns no time_point, duration or whole number");
     if (o.out_of_order.count() < 0 || o.ahead_max.count() < 0 || o.idle.count() < 0) refuse(name, "a negative time");
     using node = parts::time_node<T, F>;
     node& added = in.lead_to(std::make_unique<node>(name, std::move(f), o));
@@ -459,8 +475,11 @@ struct window {
 
 /// The same for items with a key.
 template <class T, class F, class Stage>
-requires requires(Stage s, const stages::keyed<T, F>& f) { std::move(s).after(f); }
-auto operator|(const stages::keyed<T, F>& f, Stage s) { return std::move(s).after(f); }
+auto operator|(const stages::keyed<T, F>& f, Stage s) {
+  constexpr bool is_window = requires { std::move(s).after(f); };
+  static_assert(is_window, "troupe::stream::key_by: only a window can come next");
+  if constexpr (is_window) return std::move(s).after(f);
+}
 /// Joins a stage to what comes out of another one.
 template <class T, class Stage>
 requires requires(Stage s, const flow<T>& f) { std::move(s).after(f); }
@@ -480,6 +499,8 @@ requires std::ranges::input_range<std::decay_t<R>>
 auto from(std::string name, R&& r) {
   using range = std::decay_t<R>;
   using T = std::ranges::range_value_t<range>;
+  static_assert(std::is_constructible_v<T, std::ranges::range_reference_t<range>>,
+                "troupe::stream::from: the elements of the range are copied, and cannot be");
   using made = parts::range_source<T, range>;
   return stages::begin<T>(
       std::make_unique<parts::source_node<T, made>>(std::move(name), made(range(std::forward<R>(r)))));
@@ -510,12 +531,13 @@ template <class F>
 stages::map<F> map(std::string name, F f, const stage_options& o = {}) {
   return {std::move(name), std::move(f), o};
 }
-/// Passes on the items for which `f` returns true.
+/// Passes on the items for which `f` returns true. Of the options `fail` and `edge` count.
 template <class F>
 stages::filter<F> filter(std::string name, F f, const stage_options& o = {}) {
   return {std::move(name), std::move(f), o};
 }
-/// Passes on the elements of the range that `f` returns for each item, as there is room: the range may be endless.
+/// Passes on the elements of the range that `f` returns for each item, as there is room: the range may be endless. Elements
+/// have the number and the time of their item. Of the options `fail` and `edge` count.
 template <class F>
 stages::flat_map<F> flat_map(std::string name, F f, const stage_options& o = {}) {
   return {std::move(name), std::move(f), o};
@@ -530,14 +552,16 @@ auto scan(std::string name, S initial, F f, const stage_options& o = {}) {
   };
   return map(std::move(name), std::move(call), o);
 }
-/// Gathers items in vectors.
+/// Gathers items in vectors. A vector has the number of its first item and no time: put `event_time` behind `batch` and
+/// `unbatch`, not before.
 inline stages::batch batch(std::string name, const batch_options& o = {}) { return {std::move(name), o}; }
 /// Passes on the elements of each item, a range.
 inline auto unbatch(std::string name) {
   return flat_map(
       std::move(name), []<class R>(R && items) requires(!std::is_lvalue_reference_v<R>) { return std::move(items); });
 }
-/// Has the next stage run at the same time as those before: puts an edge between them.
+/// Has the next stage run at the same time as those before: puts an edge between them, with these bounds, whatever the
+/// next stage's options say.
 inline stages::async async(const edge_options& o = {}) { return {o}; }
 /// Passes a copy of each item to each of N flows: `auto [a, b] = f | tee<2>("copies")`.
 template <std::size_t N>
@@ -581,9 +605,9 @@ template <class Fold>
 stages::window<Fold> window(std::string name, const windowing& w, const window_options& o, Fold f) {
   return {std::move(name), w, o, std::move(f)};
 }
-/// Passes on pairs: the first item of `a` with the first of `b`, and so on. When one of the two has ended, what the other
-/// one still has is left out. Both wait for each other, each in an edge: where one is fed by what the other one is fed by
-/// too, neither may leave out more items than the edges hold.
+/// Passes on pairs: the first item of `a` with the first of `b`, and so on. When one of the two has ended, what the
+/// other one still has is left out. Both wait for each other, each in an edge: where one is fed by what the other one
+/// is fed by too, neither may leave out more items than the edges hold.
 template <class A, class B>
 flow<std::pair<A, B>> zip(std::string name, const flow<A>& a, const flow<B>& b) {
   auto n = std::make_unique<parts::zip_node<A, B>>(std::move(name));

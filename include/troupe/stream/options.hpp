@@ -56,7 +56,7 @@ struct failure {
 inline constexpr failure fail{failure::act::fail, 0, {}};
 /// The item is dropped, and counted.
 inline constexpr failure drop{failure::act::drop, 0, {}};
-/// The item goes to `start_options::on_dead_letter`, and is counted.
+/// The item goes to `start_options::on_dead_letter`, if there is one, and is counted.
 inline constexpr failure dead_letter{failure::act::dead_letter, 0, {}};
 /// The function is called again, `times` times at most, after a pause; then the stream fails, unless `then` says else.
 /// The stage needs a function that can be called with a const item.

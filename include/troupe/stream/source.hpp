@@ -56,6 +56,8 @@ template <class T>
 class [[nodiscard]] source {
  public:
   struct promise_type {
+    // An aggregate would be made of the coroutine's own parameters, where they fit.
+    promise_type() noexcept {}
     source get_return_object() { return source(std::coroutine_handle<promise_type>::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }
     std::suspend_always final_suspend() noexcept { return {}; }

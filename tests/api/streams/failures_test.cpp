@@ -180,6 +180,54 @@ TEST(stream_failures, every_kind_of_stage_may_throw) {
   fails(end(st::from("source", [i = 0]() mutable -> std::optional<int> { return poison_at_7(i++); })), "source");
 }
 
+TEST(stream_failures, an_item_that_cannot_be_copied_after_all_fails_the_tee) {
+  struct fragile {
+    int n = 0;
+    explicit fragile(int i) : n(i) {}
+    fragile(const fragile& o) : n(o.n) {
+      if (n == 5) throw std::runtime_error("no copy");
+    }
+    fragile(fragile&&) noexcept = default;
+    fragile& operator=(fragile&&) noexcept = default;
+  };
+  troupe::runtime rt(troupe::options{.threads = 1});
+  auto [a, b] = st::from("numbers", std::views::iota(0, 10)) | st::map("make", [](int i) { return fragile(i); }) |
+                st::tee<2>("tee");
+  auto p = (a | st::sink("a", [](const fragile&) {})) + (b | st::sink("b", [](const fragile&) {}));
+  auto r = p.start(rt);
+  try {
+    r.wait();
+    FAIL();
+  } catch (const st::stage_failed& e) {
+    EXPECT_EQ(e.stage(), "tee");
+    EXPECT_EQ(e.item(), 5u);
+  }
+  expect_balanced(r.report());
+}
+
+// Lanes that keep the order wait for the places of others, which may be given up.
+TEST(stream_failures, parallel_stages_behind_each_other_that_drop_items_under_tight_bounds_go_on) {
+  for (int round = 0; round < 40; ++round)
+    for (const int threads : {2, 6}) {
+      troupe::runtime rt(troupe::options{.threads = threads});
+      std::atomic<int> got{0};
+      auto p = st::from("numbers", std::views::iota(0, 500)) |
+               st::map("drops",
+                       [](const int& i) {
+                         if (i % 7 == 3) throw std::runtime_error("no");
+                         return i;
+                       },
+                       {.parallel = 5, .fail = st::drop, .edge = {.items = 8}}) |
+               st::map("next", [](int i) { return i; }, {.parallel = 5, .edge = {.bytes = 1}}) |
+               st::map("last", [](int i) { return i; }, {.parallel = 3, .edge = {.items = 3}}) |
+               st::sink("end", [&](int) { ++got; });
+      auto r = p.start(rt);
+      ASSERT_TRUE(r.wait_for(test::patience)) << r.report().text();
+      ASSERT_EQ(got, 429);
+      expect_balanced(r.report());
+    }
+}
+
 TEST(stream_failures, a_range_that_throws_may_be_a_dead_letter_without_its_item) {
   troupe::runtime rt(troupe::options{.threads = 2});
   std::vector<int> got;
@@ -258,6 +306,21 @@ TEST(stream_failures, wrong_calls_are_refused_with_the_name_of_the_stage) {
         start(std::move(moves));
       },
       "'m'");
+  expect_refused(
+      [&] { start(numbers() | st::filter("f", [](int) { return true; }, {.parallel = 2}) | st::sink("s", end)); },
+      "'f'");
+  expect_refused(
+      [&] {
+        start(numbers() | st::flat_map("f", [](int) { return std::vector<int>(); }, {.parallel = 0}) |
+              st::sink("s", end));
+      },
+      "'f'");
+  expect_refused(
+      [&] {
+        start(numbers() | st::batch("b", {.delay = std::chrono::seconds(-1)}) | st::sink("s", [](const auto&) {}));
+      },
+      "'b'");
+  expect_refused([&] { start(numbers() | st::async() | st::async() | st::sink("s", end)); }, "'numbers'");
   expect_refused([&] { static_cast<void>(st::from<int>("in", {.items = 0})); }, "'in'");
   expect_refused(
       [&] {

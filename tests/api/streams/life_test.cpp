@@ -10,8 +10,10 @@
 #include <numeric>
 #include <optional>
 #include <ranges>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <troupe/stream.hpp>
@@ -267,11 +269,14 @@ TEST(stream_life, a_runtime_that_goes_first_fails_the_stream) {
   } catch (const troupe::error& e) {
     EXPECT_EQ(e.code(), troupe::errc::runtime_stopped);
   }
-  // Nothing of the other one has to run any more: it fails when something comes.
-  while (in.push(1) == st::pushed::ok) {
+  // Nothing of the other one had to run any more.
+  EXPECT_EQ(in.push(1), st::pushed::closed);
+  try {
+    EXPECT_TRUE(s.wait_for(test::patience));
+    FAIL();
+  } catch (const troupe::error& e) {
+    EXPECT_EQ(e.code(), troupe::errc::runtime_stopped);
   }
-  EXPECT_TRUE(test::ends(s));
-  EXPECT_EQ(s.report().state, st::state::failed);
 }
 
 TEST(stream_life, streams_leave_room_for_tasks_of_the_same_worker) {
@@ -428,6 +433,104 @@ TEST(stream_life, latencies_are_counted_from_when_items_were_due) {
   ASSERT_GT(told.latency.count(), 0u);
   EXPECT_GE(told.latency.quantile(0), 49ms);
   EXPECT_LT(told.latency.quantile(0.5), 50ms + test::patience);
+}
+
+TEST(stream_life, streams_that_wait_for_anything_end_with_the_runtime) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  std::atomic<int> alive{0}, tried{0};
+  std::optional<troupe::runtime> rt(std::in_place, troupe::options{.threads = 2});
+  std::vector<st::running> all;
+  all.push_back((st::from<int>("in") | st::sink("end", [](int) {})).start(*rt));
+  all.push_back((st::from("ticks", ticks(5, 1h, alive)) | st::sink("end", [](int) {})).start(*rt));
+  all.push_back((st::from("lines", lines_of(ends[0])) | st::sink("end", [](const std::string&) {})).start(*rt));
+  all.push_back((st::from("one", std::views::iota(0, 1)) |
+                 st::map("retried",
+                         [&](const int& i) {
+                           if (++tried != 0) throw std::runtime_error("never");
+                           return i;
+                         },
+                         {.fail = st::retry(5, 1min)}) |
+                 st::sink("end", [](int) {
+                 })).start(*rt));
+  while (alive == 0 || tried == 0) std::this_thread::yield();
+  const auto begin = std::chrono::steady_clock::now();
+  rt.reset();
+  for (const st::running& r : all) {
+    EXPECT_TRUE(test::ends(r));
+    EXPECT_EQ(r.report().state, st::state::failed);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, test::patience);
+  all.clear();
+  EXPECT_EQ(alive, 0);
+  for (const int d : ends) ::close(d);
+}
+
+TEST(stream_life, all_that_a_stream_has_is_gone_with_its_handle) {
+  troupe::runtime rt(troupe::options{.threads = 2});
+  std::atomic<int> alive{0};
+  struct piece {
+    explicit piece(std::atomic<int>& n) : count(&n) { ++n; }
+    piece(piece&& o) noexcept : count(std::exchange(o.count, nullptr)) {}
+    piece& operator=(piece&&) = delete;
+    ~piece() {
+      if (count) --*count;
+    }
+    std::atomic<int>* count;
+  };
+  for (int i = 0; i < 300; ++i) {
+    {
+      auto p =
+          st::from("endless", std::views::iota(0)) |
+          st::map("make", [&, own = std::make_shared<piece>(alive)](int) { return piece(alive); }, {.parallel = 2}) |
+          st::async() | st::sink("end", [own = std::make_shared<piece>(alive)](const piece&) {});
+      auto r = p.start(rt);
+      if (i % 3 == 0) std::this_thread::yield();
+      if (i % 3 == 1) r.drain(test::patience);
+    }
+    ASSERT_EQ(alive, 0) << i;
+  }
+}
+
+// Coroutines whose parameters could be made an item.
+st::source<int> counts_from(int first) {
+  co_await st::sleep(1us);
+  co_yield first + 1;
+}
+st::source<std::string> says(std::string word) { co_yield word + "!"; }
+st::source<int> says_nothing(int) { co_return; }
+st::source<int> throws_at_once(int) {
+  throw std::runtime_error("at once");
+  co_return;
+}
+
+TEST(stream_life, parameters_of_a_coroutine_are_no_items) {
+  troupe::runtime rt(troupe::options{.threads = 1});
+  std::vector<int> numbers;
+  std::vector<std::string> words;
+  (st::from("n", counts_from(5)) | st::sink("keep", [&](int i) { numbers.push_back(i); })).start(rt).wait();
+  (st::from("w", says("secret")) | st::sink("keep", [&](std::string s) { words.push_back(s); })).start(rt).wait();
+  (st::from("e", says_nothing(7)) | st::sink("keep", [&](int i) { numbers.push_back(i); })).start(rt).wait();
+  auto r = (st::from("t", throws_at_once(7)) | st::sink("keep", [&](int i) { numbers.push_back(i); })).start(rt);
+  EXPECT_THROW(r.wait(), st::stage_failed);
+  EXPECT_EQ(numbers, std::vector<int>{6});
+  EXPECT_EQ(words, std::vector<std::string>{"secret!"});
+}
+
+TEST(stream_life, functions_that_give_their_core_away_leave_it_to_their_own_stream) {
+  troupe::runtime rt(troupe::options{.threads = 1});
+  test::gate both;
+  std::atomic<int> inside{0};
+  auto p = st::from("two", std::views::iota(0, 4)) |
+           st::map("wait",
+                   [&](int i) {
+                     if (++inside == 4) both.open();
+                     EXPECT_TRUE(troupe::yield_core([&] { return both.pass(); }));
+                     return i;
+                   },
+                   {.parallel = 4}) |
+           st::sink("end", [](int) {});
+  p.start(rt).wait();
 }
 
 }  // namespace

@@ -115,7 +115,7 @@ class drawn {
         return {p.flow | st::batch(name("batch"), o) | st::unbatch(name("unbatch")), p.wanted, p.in_order};
       }
       case 5:
-        return {p.flow | st::async(edge()), p.wanted, p.in_order};
+        return {p.flow | st::map(name("pass"), [](item i) { return i; }) | st::async(edge()), p.wanted, p.in_order};
       case 6: {  // a copy to each, brought together again
         auto ways = p.flow | st::tee<2>(name("tee"));
         auto left = happens(50) ? ways[0] | st::async(edge()) : ways[0];

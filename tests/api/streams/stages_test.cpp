@@ -279,8 +279,8 @@ TEST(stream_stages, zip_makes_pairs_and_leaves_out_what_has_no_partner) {
     std::vector<std::pair<int, std::string>> got;
     auto a = st::from("left", numbers(left)) | st::filter("even", [](int i) { return i % 2 == 0; });
     auto b = st::from("right", numbers(right)) | st::map("text", [](int i) { return std::to_string(i); });
-    auto p = st::zip("pairs", a, b) |
-             st::sink("keep", [&](std::pair<int, std::string> x) { got.push_back(std::move(x)); });
+    auto p =
+        st::zip("pairs", a, b) | st::sink("keep", [&](std::pair<int, std::string> x) { got.push_back(std::move(x)); });
     auto r = p.start(rt);
     r.wait();
     ASSERT_EQ(got.size(), static_cast<std::size_t>(std::min((left + 1) / 2, right)));

@@ -71,9 +71,9 @@ TEST(stream_windows, sliding_windows_overlap) {
 }
 
 TEST(stream_windows, sessions_end_after_a_gap_and_become_one_when_an_item_comes_between) {
-  const std::vector<hit> hits{{"a", 0ms}, {"a", 30ms}, {"b", 12ms}, {"a", 50ms}, {"a", 40ms}, {"a", 8ms}};
+  const std::vector<hit> hits{{"a", 0ms}, {"a", 30ms}, {"b", 12ms}, {"a", 48ms}, {"a", 39ms}, {"a", 8ms}};
   EXPECT_EQ(counts_of(hits, st::session(10ms), {.out_of_order = 1h}),
-            (std::vector<row>{{"a", 0, 18, 2, 0}, {"b", 12, 22, 1, 0}, {"a", 30, 60, 3, 0}}));
+            (std::vector<row>{{"a", 0, 18, 2, 0}, {"b", 12, 22, 1, 0}, {"a", 30, 58, 3, 0}}));
 }
 
 TEST(stream_windows, a_late_item_is_the_next_revision_or_dropped_and_counted) {
@@ -234,8 +234,8 @@ TEST(stream_windows, wrong_windows_are_refused) {
   };
   const auto times =
       st::from("t", std::vector<std::int64_t>{1}) | st::event_time("e", [](std::int64_t t) { return t; });
-  for (const st::windowing& w :
-       {st::tumbling(0s), st::tumbling(-1s), st::tumbling(std::chrono::nanoseconds::max()), st::sliding(1s, 0s), st::sliding(1s, 2s), st::session(0s)})
+  for (const st::windowing& w : {st::tumbling(0s), st::tumbling(-1s), st::tumbling(std::chrono::nanoseconds::max()),
+                                 st::sliding(1s, 0s), st::sliding(1s, 2s), st::session(0s)})
     refused([&] { static_cast<void>(times | st::window("w", w, {}, st::count())); });
   refused([&] { static_cast<void>(times | st::window("w", st::tumbling(1s), {.late = -1s}, st::count())); });
   refused([&] {
@@ -243,6 +243,40 @@ TEST(stream_windows, wrong_windows_are_refused) {
   });
   refused(
       [&] { static_cast<void>(times | st::event_time("w", [](std::int64_t t) { return t; }, {.out_of_order = -1s})); });
+}
+
+TEST(stream_windows, flows_that_are_all_idle_let_windows_end_whichever_was_idle_first) {
+  for (const bool a_is_first : {true, false}) {
+    troupe::runtime rt(troupe::options{.threads = 2});
+    std::atomic<int> over{0};
+    const auto timed = [&](const char* name, std::chrono::nanoseconds idle) {
+      return st::from<hit>(name) | st::event_time(std::string(name) + " time", &hit::at, {.idle = idle});
+    };
+    auto p = st::merge("all", timed("a", a_is_first ? 5ms : 50ms), timed("b", a_is_first ? 50ms : 5ms)) |
+             st::key_by(&hit::host) | st::window("windows", st::tumbling(10ms), {}, st::count()) |
+             st::sink("keep", [&](const auto&) { ++over; });
+    auto r = p.start(rt);
+    EXPECT_EQ(r.input<hit>("a").push({"x", 1ms}), st::pushed::ok);
+    EXPECT_EQ(r.input<hit>("a").push({"x", 100ms}), st::pushed::ok);
+    EXPECT_EQ(r.input<hit>("b").push({"x", 2ms}), st::pushed::ok);
+    const auto end = std::chrono::steady_clock::now() + test::patience;
+    while (over == 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    EXPECT_EQ(over, 1);
+  }
+}
+
+TEST(stream_windows, an_item_at_the_end_of_a_session_begins_another_one) {
+  EXPECT_EQ(counts_of({{"a", 0ms}, {"a", 10ms}, {"a", 19ms}}, st::session(10ms)),
+            (std::vector<row>{{"a", 0, 10, 1, 0}, {"a", 10, 29, 2, 0}}));
+}
+
+TEST(stream_windows, batches_have_no_time) {
+  troupe::runtime rt(troupe::options{.threads = 1});
+  auto p = st::from("hits", std::vector<hit>{{"a", 1ms}, {"a", 2ms}}) | st::event_time("time", &hit::at) |
+           st::batch("two", {.items = 2}) | st::unbatch("one") | st::key_by(&hit::host) |
+           st::window("w", st::tumbling(1s), {}, st::count()) | st::sink("end", [](const auto&) {});
+  auto r = p.start(rt);
+  EXPECT_THROW(r.wait(), st::stage_failed);
 }
 
 // ---- against a model ------------------------------------------------------------------------------------------------
@@ -264,7 +298,7 @@ std::map<std::tuple<int, std::int64_t, std::int64_t>, std::int64_t> model(const 
       std::sort(times.begin(), times.end());
       for (std::size_t i = 0; i < times.size();) {
         std::size_t j = i + 1;
-        while (j < times.size() && times[j] <= times[j - 1] + size) ++j;
+        while (j < times.size() && times[j] < times[j - 1] + size) ++j;
         counts[{key, times[i], times[j - 1] + size}] = static_cast<std::int64_t>(j - i);
         i = j;
       }

@@ -187,19 +187,20 @@ class edge_base {
   // is behind all items that are in the edge now; where no item has come since the last one, it takes that one's place.
   bool merge_marks() {
     mark all{std::numeric_limits<std::int64_t>::max(), true};
+    std::int64_t latest = mark::never;
     bool any = false;
     for (const way_in& w : ways_) {
       if (w.is_closed) continue;
       any = true;
+      latest = std::max(latest, w.last.event_ns);
       if (w.last.is_idle) continue;
       all.is_idle = false;
       all.event_ns = std::min(all.event_ns, w.last.event_ns);
     }
     if (!any) return false;
-    if (all.is_idle)
-      all.event_ns = merged_.event_ns;
-    else
-      all.event_ns = std::max(all.event_ns, merged_.event_ns);
+    // Where nothing comes from anywhere nobody is waited for, so the latest time counts (as in Flink).
+    if (all.is_idle) all.event_ns = latest;
+    all.event_ns = std::max(all.event_ns, merged_.event_ns);
     if (all == merged_) return false;
     merged_ = all;
     if (!marks_.empty() && marks_.back().place == tail_)
@@ -222,6 +223,8 @@ class edge_base {
     wake.insert(wake.end(), takers_.begin(), takers_.end());
     takers_.clear();
   }
+  // One that was told of room, or of a time, has taken items though it waits for them: what comes next is for another.
+  void waits_no_more(const strand& s) { std::erase(takers_, &s); }
   void wait_for_items(strand& s) {
     if (std::find(takers_.begin(), takers_.end(), &s) == takers_.end()) takers_.push_back(&s);
   }
@@ -397,6 +400,7 @@ class edge final : public edge_base {
         ended = open_ == 0 && head_ == tail_ && marks_.empty();
         if (!ended && (marks_.empty() || marks_.front().place > head_)) wait_for_items(me);
       } else {
+        waits_no_more(me);
         moved_ns_ = now_ns();
         if (filled_ != 0) wake = taker();
         for (held<T>& h : hand)
@@ -416,29 +420,32 @@ class edge final : public edge_base {
   template <class U>
   bool take(std::vector<held<T>>& hand, edge<U>& to, waiter& w, std::uint64_t& place, strand& me, mark& before,
             bool& ended) {
-    strand* wake = nullptr;
-    std::vector<strand*> reached;
+    std::vector<strand*> wake;
+    bool outside = false, is_taken = false;
     {
       std::lock_guard hold(lock_);
+      const std::uint64_t begin = head_;
       skip_over();
+      if (head_ != begin) outside = wake_waiters(wake);  // places that were left out are free
       pass_marks();
       before = passed_;
       if (head_ == tail_ || at(head_).what == slot::reserved) {
         ended = open_ == 0 && head_ == tail_;
         if (!ended) wait_for_items(me);
-        return false;
+      } else if (to.reserve(place, w)) {
+        is_taken = true;
+        waits_no_more(me);
+        move_front(hand);
+        moved_ns_ = now_ns();
+        if (hand.back().from.due_ns != 0) queue_.record(moved_ns_ - hand.back().from.since_ns);
+        if (filled_ != 0)
+          if (strand* const next = taker()) wake.push_back(next);
+        waiting_.store(filled_, std::memory_order_relaxed);
+        reach_mark(wake);
       }
-      if (!to.reserve(place, w)) return false;
-      move_front(hand);
-      moved_ns_ = now_ns();
-      if (hand.back().from.due_ns != 0) queue_.record(moved_ns_ - hand.back().from.since_ns);
-      if (filled_ != 0) wake = taker();
-      waiting_.store(filled_, std::memory_order_relaxed);
-      reach_mark(reached);
     }
-    if (wake) wake->home->ready(*wake);
-    for (strand* s : reached) s->home->ready(*s);
-    return true;
+    tell(wake, outside);
+    return is_taken;
   }
   /// Reserves the next place; false: there is no room, of which the waiter is told.
   bool reserve(std::uint64_t& place, waiter& w) {

@@ -29,6 +29,8 @@ class machine {
   virtual void drain() noexcept = 0;
   /// False: it has not ended by then.
   virtual bool wait_until(std::chrono::steady_clock::time_point) = 0;
+  /// Waits until no thread of the runtime holds anything of a stream that has ended.
+  virtual void wait_left(std::chrono::steady_clock::time_point) = 0;
   /// Throws what the stream has failed with.
   virtual void rethrow() = 0;
   /// Throws would_deadlock on a thread that runs one of the stream's stages: it would wait for itself.

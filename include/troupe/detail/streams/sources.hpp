@@ -39,8 +39,10 @@ class function_source {
  public:
   explicit function_source(F f) : f_(std::move(f)) {}
   answer next(std::optional<T>& to, std::int64_t&, wish&) {
-    to = f_();
-    return to ? answer::item : answer::ended;
+    auto got = f_();
+    if (!got) return answer::ended;
+    to.emplace(std::move(*got));
+    return answer::item;
   }
 
  private:
@@ -76,7 +78,7 @@ class coroutine_source {
     auto& p = of_.frame().promise();
     of_.frame().resume();
     if (p.value) {
-      to = std::move(p.value);
+      to.emplace(std::move(*p.value));
       p.value.reset();
       if (p.due_at) {
         if (due_ns != 0) due_ns = p.due_at->time_since_epoch().count();

@@ -376,6 +376,7 @@ class batch_lane final : public inlet<T> {
     counted.held.add();
     if (items_.empty()) {
       first_ = from;
+      first_.event_ns = mark::never;  // each of its items had a time of its own
       items_.reserve(std::min<std::size_t>(wanted_.items, 1024));
       due_ = wanted_.delay.count() > 0 ? now_ns() + wanted_.delay.count() : 0;
       if (due_ != 0) self->home->ready_at(*self, at(due_));
@@ -453,7 +454,7 @@ template <class T, class F>
 class split_lane final : public inlet<T> {
  public:
   split_lane(const node& of, F& choose, std::vector<std::unique_ptr<outlet<T>>>& outs)
-      : choose_(choose), outs_(outs), attempt_(of, counted) {}
+      : of_(of), choose_(choose), outs_(outs), attempt_(of, counted) {}
   demand push(T&& item, const origin& from) override {
     counted.in.add();
     attempt_.began();
@@ -487,10 +488,17 @@ class split_lane final : public inlet<T> {
     if constexpr (std::is_same_v<F, std::nullptr_t>) {
       demand all = demand::more;
       for (std::size_t i = 0; i + 1 < outs_.size(); ++i) {
-        T copy(std::as_const(item));
+        std::optional<T> copy;
+        try {
+          copy.emplace(std::as_const(item));
+        } catch (...) {
+          counted.held.add();
+          self->home->fail(of_.name().c_str(), from.number, 1, std::current_exception());
+          return demand::none;
+        }
         counted.created.add();
         counted.out.add();
-        all = least(all, outs_[i]->of(0).push(std::move(copy), from));
+        all = least(all, outs_[i]->of(0).push(std::move(*copy), from));
       }
       counted.out.add();
       return least(all, outs_.back()->of(0).push(std::move(item), from));
@@ -509,6 +517,7 @@ class split_lane final : public inlet<T> {
       return outs_[which]->of(0).push(std::move(item), from);
     }
   }
+  const node& of_;
   F& choose_;
   std::vector<std::unique_ptr<outlet<T>>>& outs_;
   attempt<T> attempt_;

@@ -51,6 +51,12 @@ bool event_ns_of(const X& x, std::int64_t& to) {
   }
 }
 
+template <class X>
+inline constexpr bool says_time = std::is_integral_v<X> || requires(const X& x) {
+  x.time_since_epoch();
+}
+|| requires(const X& x) { std::chrono::duration<long double, std::nano>(x); };
+
 /// Finds the watermark of one flow.
 class watermark {
  public:
@@ -290,7 +296,7 @@ class window_lane final : public inlet<T> {
       pane joined{fold_.initial, from.event_ns, saturated(from.event_ns, how_.size.count()), ++order_, -1, from};
       std::invoke(fold_.add, joined.state, item);
       for (auto it = all.begin(); it != all.end();) {
-        if (it->end < joined.begin || joined.end < it->begin) {
+        if (it->end <= joined.begin || joined.end <= it->begin) {
           ++it;
           continue;
         }
