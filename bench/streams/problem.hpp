@@ -17,7 +17,7 @@ namespace bench {
 enum class stream_kind {
   fused,   ///< numbers; stages may be one call after the other
   edges,   ///< numbers; what lies between two stages may wait there, 64 at most
-  frames,  ///< 1 MiB, each stage changes all of it; 4 are in memory
+  frames,  ///< 1 MiB, each stage changes all of it; few are in memory
   timed    ///< numbers that are due at a rate; their latency
 };
 

@@ -41,8 +41,8 @@ cost stream_on(troupe::runtime& rt, stream_problem& p) {
   if (p.kind == stream_kind::frames) {
     using frame = st::recycled<std::vector<std::uint8_t>>;
     st::recycler<std::vector<std::uint8_t>> memory(stream_problem::frames_max);
-    // Three edges of one item and one in the hand of the source: four frames.
-    const st::edge_options one{.items = 1};
+    // Two frames in each edge, of which one is worked on: at most nine are in memory.
+    const st::edge_options two{.items = 2};
     auto source = st::from("source", [&p, memory, i = std::uint64_t{0}]() mutable -> std::optional<frame> {
       if (i == p.items) return {};
       frame f = memory.take();
@@ -51,7 +51,7 @@ cost stream_on(troupe::runtime& rt, stream_problem& p) {
     });
     st::flow<frame> f = source;
     for (int i = 0; i < p.stages; ++i)
-      f = f | st::async(one) | st::map("stage " + std::to_string(i), [](frame x) {
+      f = f | st::async(two) | st::map("stage " + std::to_string(i), [](frame x) {
             stream_problem::change(*x);
             return x;
           });
