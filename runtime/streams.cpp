@@ -30,7 +30,8 @@ class home : public submitter<home> {
 // stream must not wait for workers when it ends.
 class runner {
  public:
-  explicit runner(const std::shared_ptr<stage::crew>& of) : by_(of->held_by()), of_(of) {}
+  runner(const std::shared_ptr<stage::crew>& of, stage::crew::runner_is which)
+      : by_(of->held_by()), of_(of), which_(which) {}
   runner(runner&&) noexcept = default;
   runner(const runner&) = delete;
   runner& operator=(const runner&) = delete;
@@ -43,12 +44,13 @@ class runner {
   void operator()() {
     has_run_ = true;
     const stage::holders::pass here(by_);
-    if (const std::shared_ptr<stage::crew> c = of_.lock()) c->work();
+    if (const std::shared_ptr<stage::crew> c = of_.lock()) c->work(which_);
   }
 
  private:
   std::shared_ptr<stage::holders> by_;
   std::weak_ptr<stage::crew> of_;
+  stage::crew::runner_is which_;
   bool has_run_ = false;
 };
 
@@ -67,13 +69,14 @@ std::shared_ptr<machine> entrance::start(runtime& rt, std::shared_ptr<plan> p, c
   task_options how;
   how.name = "stream " + o.name;
   how.where = scope::here();
-  const auto spawn = [weak = e.weak_from_this(), how](std::shared_ptr<stage::crew> c) {
+  const auto spawn = [weak = e.weak_from_this(), how](const std::shared_ptr<stage::crew>& c,
+                                                      stage::crew::runner_is which) {
     const std::shared_ptr<engine> at = weak.lock();
     if (!at || at->is_stopping()) {
       c->lost(std::make_exception_ptr(error(errc::runtime_stopped, "the runtime was shut down")));
       return;
     }
-    home(*at).spawn(how, runner(c));
+    home(*at).spawn(how, runner(c, which));
   };
   auto c = std::make_shared<stage::crew>(std::move(p), o, e.slots(), spawn);
   e.add_stream(c);

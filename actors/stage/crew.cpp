@@ -61,7 +61,7 @@ void crew::begin() {
     ++runners_;
     spawned_ns_ = streams::now_ns();
   }
-  add_runner();
+  add_runner(runner_is::added);
   if (options_.stop.stop_possible()) stop_.emplace(options_.stop, cancel_it{this});
 }
 
@@ -118,7 +118,7 @@ void crew::ready(strand& s) noexcept {
     }
   }
   if (more_hands)
-    add_runner();
+    add_runner(runner_is::added);
   else
     watch(watch_least);
 }
@@ -160,14 +160,14 @@ void crew::look(std::chrono::nanoseconds after) noexcept {
       spawned_ns_ = now;
     }
   }
-  if (more_hands) add_runner();
+  if (more_hands) add_runner(runner_is::added);
   watch(more_hands ? watch_least : std::min<std::chrono::nanoseconds>(2 * after, watch_most));
 }
 
 // Spawns a runner that has been counted.
-void crew::add_runner() noexcept {
+void crew::add_runner(runner_is which) noexcept {
   try {
-    spawn_(shared_from_this());
+    spawn_(shared_from_this(), which);
   } catch (...) {
     lost(std::current_exception());
   }
@@ -182,14 +182,16 @@ void crew::lost(const std::exception_ptr& why) noexcept {
   end(ts::state::failed, why);
 }
 
-void crew::work() {
+void crew::work(runner_is which) {
   const crew* const outer = std::exchange(runs_here, this);
   bool again = false;
   std::int64_t now = streams::now_ns();
   const std::int64_t over = now + runner_ns;
   std::unique_lock hold(lock_);
-  if (spawned_ns_ != 0 && !std::exchange(is_extra_, false)) hands_.note_start(static_cast<double>(now - spawned_ns_));
-  spawned_ns_ = 0;
+  if (which == runner_is::added) {
+    if (!std::exchange(is_extra_, false)) hands_.note_start(static_cast<double>(now - spawned_ns_));
+    spawned_ns_ = 0;
+  }
   while (!is_over() && pauses_ == 0 && !line_.empty()) {
     if (now >= over) {
       again = true;
@@ -207,7 +209,7 @@ void crew::work() {
     }
     const bool begin_watch = needs_watch() && !std::exchange(is_watched_, true);
     hold.unlock();
-    if (more_hands) add_runner();
+    if (more_hands) add_runner(runner_is::added);
     if (begin_watch) watch(watch_least);
     ran r = ran::waits;
     try {
@@ -227,7 +229,7 @@ void crew::work() {
   if (running_ == 0 && (pauses_ != 0 || is_over())) changed_.notify_all();
   hold.unlock();
   runs_here = outer;
-  if (again) add_runner();
+  if (again) add_runner(runner_is::resumed);
 }
 
 void crew::settle(strand& s, ran r) {

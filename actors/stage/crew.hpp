@@ -60,15 +60,17 @@ class holders {
 /// sources first, so that what is in the stream leaves it before more comes in. Any thread.
 class crew final : public streams::machine, public streams::scheduler, public std::enable_shared_from_this<crew> {
  public:
+  /// A runner that is one more, or one whose time was over and that goes on.
+  enum class runner_is : std::uint8_t { added, resumed };
   /// Has a runner run on a worker: calls `work` there, once, or `lost` if that will never be. May throw.
-  using spawn_runner = std::function<void(std::shared_ptr<crew>)>;
+  using spawn_runner = std::function<void(const std::shared_ptr<crew>&, runner_is)>;
 
   crew(std::shared_ptr<streams::plan>, troupe::stream::start_options, int runners_max, spawn_runner);
   ~crew() override;
 
   void begin();
   /// The body of a runner.
-  void work();
+  void work(runner_is);
   /// A runner that was spawned will never run: the runtime has stopped.
   void lost(const std::exception_ptr&) noexcept;
   /// The runtime stops: so does the stream, whatever it waits for.
@@ -106,7 +108,7 @@ class crew final : public streams::machine, public streams::scheduler, public st
   void settle(streams::strand&, streams::ran);
   void note_end();
 
-  void add_runner() noexcept;
+  void add_runner(runner_is) noexcept;
   void watch(std::chrono::nanoseconds) noexcept;
   void look(std::chrono::nanoseconds after) noexcept;
   void end(troupe::stream::state, std::exception_ptr) noexcept;

@@ -39,7 +39,7 @@ ts::report crew::report() {
       }
     }
   }
-  if (resumes) add_runner();
+  if (resumes) add_runner(runner_is::added);
   return r;
 }
 
