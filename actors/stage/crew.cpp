@@ -151,8 +151,10 @@ void crew::look(std::chrono::nanoseconds after) noexcept {
       return;
     }
     const std::int64_t now = streams::now_ns();
-    more_hands = spawned_ns_ == 0 && std::all_of(at_work_.begin(), at_work_.end(),
-                                                 [&](const run& r) { return now - r.since_ns > 2 * strand_ns; });
+    // Where all that there are are at work, for long.
+    more_hands =
+        spawned_ns_ == 0 && runners_ == static_cast<int>(at_work_.size()) &&
+        std::all_of(at_work_.begin(), at_work_.end(), [&](const run& r) { return now - r.since_ns > 2 * strand_ns; });
     if (more_hands) {
       // Beyond the number of workers it waits for one that a function has given away (yield_core).
       is_extra_ = runners_ >= runners_max_;
@@ -194,7 +196,8 @@ void crew::work(runner_is which) {
   }
   while (!is_over() && pauses_ == 0 && !line_.empty()) {
     if (now >= over) {
-      again = true;
+      // One that was added for a function that had given its worker away is not needed any more where others stand by.
+      again = runners_ <= runners_max_ || runners_ == static_cast<int>(at_work_.size()) + 1;
       break;
     }
     strand& s = *line_.back();
