@@ -91,7 +91,26 @@ void waits::at(std::chrono::steady_clock::time_point t, std::function<void()> f)
   if (is_first) asio::post(state_->loop, [s = state_.get()] { s->look(); });
 }
 
-void waits::when(int descriptor, bool writable, std::function<void()> f) {
+class waits::watch {
+ public:
+  watch(std::shared_ptr<state> s, std::shared_ptr<asio::posix::stream_descriptor> d)
+      : of_(std::move(s)), watched_(std::move(d)) {}
+  // Descriptors of Asio belong to the thread.
+  ~watch() {
+    asio::post(of_->loop, [d = std::move(watched_)] {
+      boost::system::error_code ignored;
+      d->close(ignored);
+    });
+  }
+  watch(const watch&) = delete;
+  watch& operator=(const watch&) = delete;
+
+ private:
+  const std::shared_ptr<state> of_;
+  std::shared_ptr<asio::posix::stream_descriptor> watched_;
+};
+
+std::shared_ptr<waits::watch> waits::when(int descriptor, bool writable, std::function<void()> f) {
   const int own = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);  // Asio closes what it is given
   if (own < 0) throw error(errc::io_failed, "descriptor " + std::to_string(descriptor) + ": " + std::strerror(errno));
   auto watched = std::make_shared<asio::posix::stream_descriptor>(state_->loop);
@@ -103,9 +122,17 @@ void waits::when(int descriptor, bool writable, std::function<void()> f) {
                 "descriptor " + std::to_string(descriptor) + " cannot be waited for: " + failed.message());
   }
   const auto kind = writable ? asio::posix::stream_descriptor::wait_write : asio::posix::stream_descriptor::wait_read;
-  watched->async_wait(kind, [watched, f = std::move(f)](const boost::system::error_code& e) {
-    if (e != asio::error::operation_aborted) f();
+  // On the thread, as what closes it: so nobody is called once it is closed.
+  asio::post(state_->loop, [watched, kind, f = std::move(f)]() mutable {
+    if (!watched->is_open()) return;
+    watched->async_wait(kind, [watched, f = std::move(f)](const boost::system::error_code& e) {
+      if (e == asio::error::operation_aborted || !watched->is_open()) return;
+      boost::system::error_code ignored;
+      watched->close(ignored);
+      f();
+    });
   });
+  return std::make_shared<watch>(state_, std::move(watched));
 }
 
 }  // namespace troupe::net

@@ -24,7 +24,11 @@ class waits {
   void at(std::chrono::steady_clock::time_point, std::function<void()> f);
   /// The same once a read (or a write) of the descriptor would not block, or it has an error or a hang-up; at once for
   /// a regular file. The descriptor must stay open until then. Throws error(io_failed) for what is no open descriptor.
-  void when(int descriptor, bool writable, std::function<void()> f);
+  ///
+  /// A copy of the descriptor is kept until then, or until what is returned goes, soon after which it is closed; `f` is
+  /// not called any more then.
+  class watch;
+  std::shared_ptr<watch> when(int descriptor, bool writable, std::function<void()> f);
 
  private:
   struct state;

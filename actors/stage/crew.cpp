@@ -241,6 +241,7 @@ void crew::settle(strand& s, ran r) {
   if (askers_ != 0) changed_.notify_all();
   if (r == ran::ended) {
     s.at.store(phase::ended);
+    forget_descriptor(s);
     if (++ended_ == plan_->strands.size() && !is_over()) {
       state_ = ts::state::ended;
       note_end();
@@ -277,13 +278,20 @@ void crew::ready_at(strand& s, clock::time_point t) {
 }
 
 void crew::ready_when(strand& s, int descriptor, bool writable) {
-  timers().when(descriptor, writable, [of = weak_from_this(), by = holders_, at = &s] {
+  auto w = timers().when(descriptor, writable, [of = weak_from_this(), by = holders_, at = &s] {
     const holders::pass here(by);
     const std::shared_ptr<crew> me = of.lock();
     if (!me) return;
     at->descriptor_ready.store(true, std::memory_order_release);
     me->ready(*at);
   });
+  std::lock_guard hold(timers_lock_);
+  watches_[&s] = std::move(w);
+}
+
+void crew::forget_descriptor(const strand& s) {
+  std::lock_guard hold(timers_lock_);
+  watches_.erase(&s);
 }
 
 // ---- ends -----------------------------------------------------------------------------------------------------------
@@ -293,6 +301,9 @@ void crew::note_end() {
   interrupted_.store(true);
   ended_at_ = clock::now();
   changed_.notify_all();
+  // Copies of descriptors would keep connections open that their owners close.
+  std::lock_guard hold(timers_lock_);
+  watches_.clear();
 }
 
 void crew::end(ts::state how, std::exception_ptr why) noexcept {

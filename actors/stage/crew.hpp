@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -115,6 +116,7 @@ class crew final : public streams::machine, public streams::scheduler, public st
   void no_memory() noexcept;
   bool runs_on_this_thread() const noexcept;
   net::waits& timers();
+  void forget_descriptor(const streams::strand&);
   void count(troupe::stream::report&) const;
   std::string stall_of(const streams::edge_base&, std::int64_t waits_ns) const;
 
@@ -150,6 +152,8 @@ class crew final : public streams::machine, public streams::scheduler, public st
 
   std::mutex timers_lock_;
   std::shared_ptr<net::waits> timers_;
+  std::map<const streams::strand*, std::shared_ptr<net::waits::watch>>
+      watches_;  // of sources that wait for descriptors
 
   struct cancel_it {
     crew* of;

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <condition_variable>
+#include <csignal>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -77,28 +79,45 @@ TEST(waits, calls_when_a_descriptor_can_be_read_or_has_been_closed_at_its_other_
   waits w;
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);
-  w.when(ends[0], false, m.put(1));
-  w.when(ends[1], true, m.put(0));  // there is room in the pipe
+  const auto first = w.when(ends[0], false, m.put(1));
+  const auto second = w.when(ends[1], true, m.put(0));  // there is room in the pipe
   ASSERT_TRUE(m.reaches(1));
   EXPECT_EQ(m.all(), std::vector<int>{0});
   ASSERT_EQ(::write(ends[1], "x", 1), 1);
   ASSERT_TRUE(m.reaches(2));
   char c;
   ASSERT_EQ(::read(ends[0], &c, 1), 1);
-  w.when(ends[0], false, m.put(2));
+  const auto third = w.when(ends[0], false, m.put(2));
   ::close(ends[1]);
   ASSERT_TRUE(m.reaches(3));
   ::close(ends[0]);
+}
+
+TEST(waits, a_watch_that_goes_closes_its_copy_of_the_descriptor) {
+  marks m;
+  waits w;
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  auto watch = w.when(ends[0], false, m.put(1));
+  ::close(ends[0]);
+  watch.reset();
+  // The writer is told, as soon as the last copy is closed, that nobody reads.
+  std::signal(SIGPIPE, SIG_IGN);
+  const auto end = clock::now() + 30s;
+  while (::write(ends[1], "x", 1) == 1 && clock::now() < end) std::this_thread::yield();
+  EXPECT_EQ(errno, EPIPE);
+  EXPECT_TRUE(m.all().empty());
+  ::close(ends[1]);
 }
 
 TEST(waits, a_file_can_be_read_at_once_and_what_is_not_open_is_refused) {
   marks m;
   waits w;
   const int file = ::open("/proc/self/exe", O_RDONLY);
-  w.when(file, false, m.put(1));
+  const auto watch = w.when(file, false, m.put(1));
   EXPECT_TRUE(m.reaches(1));
   ::close(file);
-  EXPECT_THROW(w.when(-1, false, [] {}), troupe::error);
+  EXPECT_THROW(static_cast<void>(w.when(-1, false, [] {})), troupe::error);
 }
 
 TEST(waits, the_last_who_keeps_it_may_be_its_own_thread) {

@@ -6,6 +6,8 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
+#include <csignal>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -389,6 +391,27 @@ TEST(stream_life, a_coroutine_waits_for_a_descriptor) {
   r.wait();
   ::close(ends[0]);
   EXPECT_EQ(got, (std::vector<std::string>{"one", "two", "three"}));
+}
+
+TEST(stream_life, a_descriptor_that_a_source_waits_for_is_closed_when_its_owner_closes_it) {
+  troupe::runtime rt(troupe::options{.threads = 1});
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  std::signal(SIGPIPE, SIG_IGN);
+  for (const bool drains : {true, false}) {
+    auto p = st::merge("all", st::from("lines", lines_of(ends[0])), st::from<std::string>("in")) |
+             st::sink("end", [](const std::string&) {});
+    auto r = p.start(rt);
+    EXPECT_EQ(r.input<std::string>("in").push("x"), st::pushed::ok);
+    while (r.report().items.delivered == 0) std::this_thread::yield();
+    if (!drains) continue;
+    EXPECT_EQ(r.drain(test::patience).state, st::state::ended);
+  }
+  ::close(ends[0]);
+  const auto end = std::chrono::steady_clock::now() + test::patience;
+  while (::write(ends[1], "x", 1) == 1 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  EXPECT_EQ(errno, EPIPE);
+  ::close(ends[1]);
 }
 
 TEST(stream_life, a_source_is_not_asked_while_there_is_no_room) {
