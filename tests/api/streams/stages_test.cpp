@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 #include <ranges>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -188,6 +189,32 @@ TEST(stream_stages, flat_map_of_an_endless_range_ends_when_the_stream_is_cancell
   r.cancel();
   EXPECT_TRUE(test::ends(r));
   expect_balanced(r.report());
+}
+
+TEST(stream_stages, flat_map_of_an_endless_range_that_is_fused_ends_too_and_leaves_room_for_others) {
+  troupe::runtime rt(troupe::options{.threads = 1});
+  std::atomic<long> seen{0};
+  auto p = st::from("one", numbers(1)) | st::flat_map("all", [](int) { return std::views::iota(0L); }) |
+           st::sink("look", [&](long) { ++seen; });
+  auto r = p.start(rt);
+  while (seen < 100'000) std::this_thread::yield();
+  EXPECT_TRUE(rt.spawn([] {}).wait_for(test::patience));
+  const st::report told = r.report();
+  expect_balanced(told);
+  r.cancel();
+  EXPECT_TRUE(test::ends(r));
+  expect_balanced(r.report());
+}
+
+TEST(stream_stages, flat_map_copies_what_a_view_shows_and_moves_what_a_container_holds) {
+  troupe::runtime rt(troupe::options{.threads = 1});
+  std::vector<std::string> words{std::string(50, 'a'), std::string(50, 'b')}, got;
+  auto p = st::from("two", numbers(2)) | st::flat_map("words", [&](int) { return std::span<std::string>(words); }) |
+           st::sink("keep", [&](std::string s) { got.push_back(std::move(s)); });
+  p.start(rt).wait();
+  EXPECT_EQ(words, (std::vector<std::string>{std::string(50, 'a'), std::string(50, 'b')}));
+  EXPECT_EQ(got.size(), 4u);
+  EXPECT_EQ(got[3], std::string(50, 'b'));
 }
 
 TEST(stream_stages, a_batch_is_passed_on_when_it_has_enough_items_or_bytes_and_at_the_end) {

@@ -288,9 +288,14 @@ class flat_lane final : public calling_lane<T, F, flat_lane<T, Range, U, F>> {
     origin from;
     std::optional<std::ranges::iterator_t<Range>> at{};
   };
-  // What is passed on of the range; when it throws, what it has made is through and the rest of it is given up.
+  // What is passed on of the range; when it throws, what it has made is through and the rest of it is given up. The range
+  // may have no end: the strand is left and entered again now and then.
   demand go_on(demand d) {
-    for (;;) {
+    for (int count = 0;; ++count) {
+      if (count == at_once || this->self->home->is_interrupted()) {
+        this->self->home->ready(*this->self);
+        return demand::none;
+      }
       std::optional<U> y;
       try {
         if (!rest_->at)
@@ -298,7 +303,10 @@ class flat_lane final : public calling_lane<T, F, flat_lane<T, Range, U, F>> {
         else
           ++*rest_->at;
         if (*rest_->at == std::ranges::end(rest_->all)) break;
-        y.emplace(std::move(**rest_->at));
+        if constexpr (std::ranges::view<Range>)
+          y.emplace(**rest_->at);  // what a view shows may be somebody else's
+        else
+          y.emplace(std::move(**rest_->at));
       } catch (...) {
         return give_up(std::current_exception());
       }
@@ -313,6 +321,7 @@ class flat_lane final : public calling_lane<T, F, flat_lane<T, Range, U, F>> {
     this->counted.absorbed.add();
     return d;
   }
+  static constexpr int at_once = 4096;
   demand give_up(const std::exception_ptr& why) {
     const origin from = rest_->from;
     if (of_.options.fail.last == troupe::stream::failure::act::fail) {
