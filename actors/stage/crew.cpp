@@ -10,6 +10,8 @@
 #include <troupe/error.hpp>
 #include <troupe/this_task.hpp>
 
+#include "actors/actor.hpp"
+
 namespace troupe::detail::stage {
 
 namespace ts = troupe::stream;
@@ -29,16 +31,6 @@ constexpr std::chrono::milliseconds watch_least{1}, watch_most{8};
 
 // The stream whose strand this thread runs.
 thread_local const crew* runs_here = nullptr;
-
-std::string text_of(const std::exception_ptr& why) {
-  try {
-    std::rethrow_exception(why);
-  } catch (const std::exception& e) {
-    return e.what();
-  } catch (...) {
-    return "something that is no std::exception";
-  }
-}
 
 }  // namespace
 
@@ -67,7 +59,7 @@ void crew::begin() {
 
 // ---- the line -------------------------------------------------------------------------------------------------------
 
-// Those farthest from the sources stand last, where the next one is taken; among equals who came first is first.
+// The line is sorted: strands farthest from the sources stand last, where the next one is taken.
 void crew::stand_in_line(strand& s) {
   const auto place = std::lower_bound(line_.begin(), line_.end(), &s,
                                       [](const strand* a, const strand* b) { return a->depth < b->depth; });
@@ -80,7 +72,7 @@ bool crew::wants_runner() {
   if (runners_ == 0) return true;
   if (spawned_ns_ != 0) return false;  // one is on its way
   double soonest = std::numeric_limits<double>::max(), waiting = 0;
-  // What has worked longer than its items usually take, or has never been timed, may take as long again.
+  // A strand that has worked longer than its items usually take, or was never timed, may take as long again.
   const std::int64_t now = streams::now_ns();
   for (const run& r : at_work_) {
     const double each = r.of->item_ns();
@@ -97,7 +89,7 @@ void crew::ready(strand& s) noexcept {
   phase now = s.at.load(std::memory_order_relaxed);
   for (;;) {
     if (now == phase::ready || now == phase::runs_again || now == phase::ended) {
-      // Whoever runs it next must see what this thread has done before: the change of the phase is what orders the two.
+      // The change of the phase orders this thread before the one that runs the strand next, which sees what was done.
       if (s.at.compare_exchange_weak(now, now, std::memory_order_acq_rel)) return;
     } else if (s.at.compare_exchange_weak(now, now == phase::idle ? phase::ready : phase::runs_again,
                                           std::memory_order_acq_rel)) {
@@ -151,7 +143,7 @@ void crew::look(std::chrono::nanoseconds after) noexcept {
       return;
     }
     const std::int64_t now = streams::now_ns();
-    // Where all that there are are at work, for long.
+    // A runner is added where all runners are at work, each for long.
     more_hands =
         spawned_ns_ == 0 && runners_ == static_cast<int>(at_work_.size()) &&
         std::all_of(at_work_.begin(), at_work_.end(), [&](const run& r) { return now - r.since_ns > 2 * strand_ns; });

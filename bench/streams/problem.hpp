@@ -68,7 +68,7 @@ class stream_problem {
       wanted = items * (items - 1) / 2 + k * items;
     if (sum_ != wanted) throw wrong_answer("a stream's items are not what its stages make of them");
   }
-  /// Of the latencies, in us.
+  /// Returns the q-quantile of the latencies, in us.
   double quantile_us(double q) {
     std::sort(latency_.begin(), latency_.end());
     return static_cast<double>(latency_[std::min(latency_.size() - 1,
