@@ -275,11 +275,12 @@ graph runtime::record(const std::function<void(recorder&)>& f) {
 
 future<void> runtime::run(const graph& g) { return run(task_options{}, g); }
 
-future<void> runtime::run(const task_options& options, const graph& g) {
+future<void> runtime::run(const task_options& options, const graph& g) { return run_at(the_engine(), options, g); }
+
+future<void> runtime::run_at(detail::engine& e, const task_options& options, const graph& g) {
   using namespace detail;
   if (!g.valid()) throw error(errc::bad_argument, "run() of an empty graph");
   recorded_graph& rg = *g.graph_;
-  engine& e = the_engine();
   if (rg.rt != &e.state()) throw error(errc::bad_argument, "the graph was recorded by another runtime");
   if (options.retries != 0) throw error(errc::not_supported, "a graph as a whole is not retried");
   if (rg.split) return detail::run(e, options, rg.split);

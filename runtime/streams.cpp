@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cstdio>
+#include <functional>
+#include <span>
 #include <utility>
 
 #include <troupe/error.hpp>
@@ -54,7 +56,26 @@ class runner {
   bool has_run_ = false;
 };
 
+// Has a task call a function once others have ended, however. It is done by then with what the function holds.
+void call_after(engine& e, std::span<const future<void>> tasks, std::function<void()> f) {
+  const target to{&e, nullptr, false};
+  task_record* const r = make_record(to, nullptr, nullptr, std::move(f), static_cast<const box<1>*>(nullptr),
+                                     static_cast<const extent<1>*>(nullptr));
+  const future<void> held(r);
+  if (tasks.size() > task_record::inline_accesses) size_accesses(*r, tasks.size());
+  for (const future<void>& t : tasks) {
+    retain(t.task());
+    access& x = r->accesses[r->access_count++];
+    x.array = nullptr;
+    x.task = t.task();
+    x.link = link_mode::order;
+  }
+  submit(to, r);
+}
+
 }  // namespace
+
+future<void> entrance::run(engine& e, const task_options& o, const graph& g) { return runtime::run_at(e, o, g); }
 
 troupe::stream::layout entrance::check(runtime& rt, const plan& p) {
   static_cast<void>(rt.the_engine());
@@ -78,7 +99,13 @@ std::shared_ptr<machine> entrance::start(runtime& rt, std::shared_ptr<plan> p, c
     }
     home(*at).spawn(how, runner(c, which));
   };
-  auto c = std::make_shared<stage::crew>(std::move(p), o, e.slots(), spawn);
+  const auto after = [weak = e.weak_from_this()](std::span<const future<void>> tasks, std::function<void()> f) {
+    const std::shared_ptr<engine> at = weak.lock();
+    if (!at) throw error(errc::runtime_stopped, "the runtime was shut down");
+    call_after(*at, tasks, std::move(f));
+  };
+  for (const auto& n : p->nodes) n->attach(e);
+  auto c = std::make_shared<stage::crew>(std::move(p), o, e.slots(), spawn, after);
   e.add_stream(c);
   c->begin();
   return c;

@@ -34,8 +34,12 @@ thread_local const crew* runs_here = nullptr;
 
 }  // namespace
 
-crew::crew(std::shared_ptr<streams::plan> p, ts::start_options o, int runners_max, spawn_runner spawn)
-    : plan_(std::move(p)), options_(std::move(o)), runners_max_(std::max(1, runners_max)), spawn_(std::move(spawn)) {
+crew::crew(std::shared_ptr<streams::plan> p, ts::start_options o, int runners_max, spawn_runner spawn, call_after after)
+    : plan_(std::move(p)),
+      options_(std::move(o)),
+      runners_max_(std::max(1, runners_max)),
+      spawn_(std::move(spawn)),
+      after_(std::move(after)) {
   line_.reserve(plan_->strands.size());
   at_work_.reserve(plan_->strands.size());
 }
@@ -281,6 +285,12 @@ void crew::ready_when(strand& s, int descriptor, bool writable) {
   watches_[&s] = std::move(w);
 }
 
+void crew::ready_after(strand& s, std::span<const future<void>> tasks) {
+  after_(tasks, [of = weak_from_this(), by = std::make_shared<holders::pass>(holders_), at = &s] {
+    if (const std::shared_ptr<crew> me = of.lock()) me->ready(*at);
+  });
+}
+
 void crew::forget_descriptor(const strand& s) {
   std::lock_guard hold(timers_lock_);
   watches_.erase(&s);
@@ -306,7 +316,10 @@ void crew::end(ts::state how, std::exception_ptr why) noexcept {
     error_ = std::move(why);
     note_end();
   }
-  for (const auto& n : plan_->nodes) n->shut();
+  for (const auto& n : plan_->nodes) {
+    n->shut();
+    n->stop_tasks();
+  }
 }
 
 void crew::stop() noexcept {

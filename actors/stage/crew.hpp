@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -65,8 +66,10 @@ class crew final : public streams::machine, public streams::scheduler, public st
   enum class runner_is : std::uint8_t { added, resumed };
   /// Has a runner run on a worker: calls `work` there, once, or `lost` if that will never be. May throw.
   using spawn_runner = std::function<void(const std::shared_ptr<crew>&, runner_is)>;
+  /// Calls a function on a worker when tasks have ended, and lets go of it then, or when that will never be. May throw.
+  using call_after = std::function<void(std::span<const future<void>>, std::function<void()>)>;
 
-  crew(std::shared_ptr<streams::plan>, troupe::stream::start_options, int runners_max, spawn_runner);
+  crew(std::shared_ptr<streams::plan>, troupe::stream::start_options, int runners_max, spawn_runner, call_after);
   ~crew() override;
 
   void begin();
@@ -93,6 +96,7 @@ class crew final : public streams::machine, public streams::scheduler, public st
   void ready(streams::strand&) noexcept override;
   void ready_at(streams::strand&, std::chrono::steady_clock::time_point) override;
   void ready_when(streams::strand&, int descriptor, bool writable) override;
+  void ready_after(streams::strand&, std::span<const future<void>>) override;
   void fail(std::exception_ptr) noexcept override;
   void fail(const char* stage, std::uint64_t item, int attempts, std::exception_ptr) noexcept override;
   bool bury(const troupe::stream::letter&) noexcept override;
@@ -124,6 +128,7 @@ class crew final : public streams::machine, public streams::scheduler, public st
   const troupe::stream::start_options options_;
   const int runners_max_;
   const spawn_runner spawn_;
+  const call_after after_;
   const clock::time_point begun_ = clock::now();
 
   mutable std::mutex lock_;

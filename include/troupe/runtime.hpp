@@ -126,6 +126,7 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
 
   detail::engine& the_engine() const;
   explanation explain_task(detail::task_record*) const;
+  static future<void> run_at(detail::engine&, const task_options&, const graph&);
 
   std::shared_ptr<detail::engine> engine_;
 };

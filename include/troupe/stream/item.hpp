@@ -49,10 +49,7 @@ struct item_bytes<std::shared_ptr<T>> {
 template <class T, int N>
 struct item_bytes<array<T, N>> {
   static std::size_t of(const array<T, N>& a) noexcept {
-    std::size_t bytes = sizeof(T);
-    if (!a) return sizeof a;
-    for (const auto extent : a.size()) bytes *= static_cast<std::size_t>(extent);
-    return sizeof a + bytes;
+    return sizeof a + (a ? static_cast<std::size_t>(a.volume()) * sizeof(T) : 0);
   }
 };
 

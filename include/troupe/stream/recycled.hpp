@@ -6,7 +6,9 @@
 // are used again stay in the cache of the cores that work on them.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -42,7 +44,8 @@ class recycled {
   struct home {
     std::mutex lock;
     std::vector<std::unique_ptr<T>> idle;
-    std::size_t kept_max;
+    std::size_t kept_max = 0;
+    std::function<T()> make;
     void give_back(std::unique_ptr<T> t) noexcept {
       std::lock_guard hold(lock);
       if (idle.size() < kept_max) idle.push_back(std::move(t));  // room was reserved
@@ -58,13 +61,17 @@ class recycled {
 template <class T>
 class recycler {
  public:
-  /// Keeps that many at most for later.
-  explicit recycler(std::size_t kept_max = 64) : home_(std::make_shared<typename recycled<T>::home>()) {
+  /// Keeps that many at most for later. New ones are `T()`.
+  explicit recycler(std::size_t kept_max = 64) requires std::default_initializable<T>
+      : recycler(kept_max, [] { return T(); }) {}
+  /// The same; new ones are what `make` returns, which any thread may call.
+  recycler(std::size_t kept_max, std::function<T()> make) : home_(std::make_shared<typename recycled<T>::home>()) {
     home_->kept_max = kept_max;
+    home_->make = std::move(make);
     home_->idle.reserve(kept_max);
   }
-  /// Returns the object that came back last, with what it held, or a new one.
-  recycled<T> take() {
+  /// Returns the object that came back last, with what it held, or a new one. Throws what making it throws.
+  recycled<T> take() const {
     std::unique_ptr<T> t;
     {
       std::lock_guard hold(home_->lock);
@@ -73,7 +80,7 @@ class recycler {
         home_->idle.pop_back();
       }
     }
-    if (!t) t = std::make_unique<T>();
+    if (!t) t = std::unique_ptr<T>(new T(home_->make()));
     return {std::move(t), home_};
   }
 

@@ -104,6 +104,10 @@ class node {
   virtual edge_base* own_edge() { return nullptr; }
   virtual const std::type_info* item_type() const { return nullptr; }
   virtual void shut() {}
+  /// For stages whose work is tasks: where they run. Before the stream starts.
+  virtual void attach(engine&) {}
+  /// The stream ends early: tasks that have not begun are to be left out. Any thread.
+  virtual void stop_tasks() noexcept {}
   /// So many stages are there, for the share of items that are timed.
   virtual void set_stages(int) {}
   /// Items that a source has pushed into the stream here; for an input its edge knows.

@@ -10,12 +10,15 @@
 #include <string>
 
 #include <troupe/detail/streams/node.hpp>
+#include <troupe/future.hpp>
+#include <troupe/options.hpp>
 #include <troupe/stream/options.hpp>
 #include <troupe/stream/report.hpp>
 
 namespace troupe {
+class graph;
 class runtime;
-}
+}  // namespace troupe
 
 namespace troupe::detail::streams {
 
@@ -47,6 +50,7 @@ struct entrance {
   static troupe::stream::layout check(runtime&, const plan&);
   /// Takes the plan's parts. Throws the same.
   static std::shared_ptr<machine> start(runtime&, std::shared_ptr<plan>, const troupe::stream::start_options&);
+  static future<void> run(engine&, const task_options&, const graph&);
 };
 
 }  // namespace troupe::detail::streams

@@ -59,6 +59,14 @@ template <class F, class T>
 inline constexpr bool takes_const = std::is_invocable_v<F&, const T&> &&
                                     (is_copyable<T>::value || !std::is_invocable_v<F&, T&&>);
 
+/// The pause before an item is tried again, after so many attempts.
+inline std::chrono::nanoseconds pause_before(const troupe::stream::failure& f, int attempts) {
+  constexpr std::chrono::nanoseconds most = std::chrono::minutes(1);
+  std::chrono::nanoseconds pause = std::min(f.backoff, most);
+  for (int i = 1; i < attempts && pause.count() != 0 && pause < most; ++i) pause = std::min(2 * pause, most);
+  return pause;
+}
+
 /// Calls a stage's function on an item, and does what the stage does when that throws.
 template <class T>
 class attempt {
@@ -90,10 +98,7 @@ class attempt {
       counted_.retries.add();
       counted_.held.add();
       again_ = std::make_unique<held<T>>(held<T>{std::move(item), from, 0});
-      const int doubled = std::min(tried_ - 1, 30);
-      const auto pause =
-          std::min<std::chrono::nanoseconds>(f.backoff * (std::int64_t{1} << doubled), std::chrono::minutes(1));
-      due_ = std::chrono::steady_clock::now() + pause;
+      due_ = std::chrono::steady_clock::now() + pause_before(f, tried_);
       self.home->ready_at(self, due_);
       return demand::none;
     }

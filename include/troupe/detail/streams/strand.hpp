@@ -11,7 +11,9 @@
 #include <cstdint>
 #include <exception>
 #include <limits>
+#include <span>
 
+#include <troupe/future.hpp>
 #include <troupe/stream/options.hpp>
 
 namespace troupe::detail::streams {
@@ -60,6 +62,8 @@ class scheduler {
   /// The same when a read or a write of the descriptor would not block, after it has set `strand::descriptor_ready`.
   /// Throws io_failed for what cannot be waited for.
   virtual void ready_when(strand&, int descriptor, bool writable) = 0;
+  /// The same when all these tasks have ended, well or not. What the stream has is there until then.
+  virtual void ready_after(strand&, std::span<const future<void>>) = 0;
   /// Ends the stream with that error, unless it has ended.
   virtual void fail(std::exception_ptr) noexcept = 0;
   /// Ends it because of a stage's function, with a stage_failed.

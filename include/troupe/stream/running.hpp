@@ -1,0 +1,141 @@
+// What this file is for: a stream that has been started: its handle, and ways into it for threads outside.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <troupe/detail/deadline.hpp>
+#include <troupe/detail/streams/running.hpp>
+#include <troupe/detail/streams/sources.hpp>
+#include <troupe/error.hpp>
+#include <troupe/stream/report.hpp>
+
+namespace troupe::stream {
+
+namespace parts = troupe::detail::streams;  // not for users
+
+class pipeline;
+
+/// The answer to a push.
+enum class pushed : std::uint8_t {
+  ok,      ///< the item is in the stream, or the edge has dropped one, as it was told to
+  full,    ///< there was no room in time; the caller still has the item
+  closed,  ///< the stream has ended or is ending; the caller still has the item
+};
+
+/// A way into a running stream for threads outside of it, made by `running::input`. A handle: copies are the same way.
+/// Any thread. It keeps what it needs alive; once the stream has ended, pushes answer `closed`.
+template <class T>
+class input {
+ public:
+  /// Pushes an item, waiting for room as long as that takes. `due`: from when its latency counts. Throws
+  /// `error(overrun)` where the edge is to fail when it is full; the stream has then failed. In a task, or in a stage
+  /// of another stream, the worker does other things meanwhile. In a stage of the same stream it is
+  /// `error(would_deadlock)` to wait; use `try_push`.
+  pushed push(T&& item, std::chrono::steady_clock::time_point due = std::chrono::steady_clock::now()) {
+    return push_until(std::move(item), std::chrono::steady_clock::time_point::max(), due);
+  }
+  pushed push(const T& item) { return push(T(item)); }
+  /// The same without waiting.
+  pushed try_push(T&& item, std::chrono::steady_clock::time_point due = std::chrono::steady_clock::now()) {
+    return push_until(std::move(item), std::chrono::steady_clock::time_point::min(), due);
+  }
+  pushed try_push(const T& item) { return try_push(T(item)); }
+  /// The same, waiting for room as long as the limit says.
+  template <class Rep, class Period>
+  pushed push_for(std::chrono::duration<Rep, Period> limit, T&& item) {
+    return push_until(std::move(item), troupe::detail::deadline_after(limit), std::chrono::steady_clock::now());
+  }
+  /// Says that nothing more will be pushed: the stream ends when all its sources have. Idempotent.
+  void close() { node_->shut(); }
+
+ private:
+  friend class running;
+  input(std::shared_ptr<parts::machine> of, parts::input_node<T>& n) : of_(std::move(of)), node_(&n) {}
+  pushed push_until(T&& item, std::chrono::steady_clock::time_point until, std::chrono::steady_clock::time_point due) {
+    switch (node_->push(item, due, until, *of_)) {
+      case parts::received::yes:
+        return pushed::ok;
+      case parts::received::no:
+        return pushed::full;
+      case parts::received::closed:
+        return pushed::closed;
+      case parts::received::overrun:
+        break;
+    }
+    of_->rethrow();
+    return pushed::closed;
+  }
+  std::shared_ptr<parts::machine> of_;
+  parts::input_node<T>* node_;
+};
+
+/// A stream that has been started. The handle owns it: its destructor cancels the stream and waits 10 s at most for
+/// functions of stages that run; then all items and functions of the stream are gone, but for what `input` handles keep.
+/// What runs longer is left behind, with all that it uses. The runtime may go first: the stream then fails with
+/// `error(runtime_stopped)`. Any thread may call. In a stage of the same stream `wait`, `wait_for` and `drain` throw
+/// `error(would_deadlock)`, `report` is not exact, and the destructor waits for nothing.
+class running {
+ public:
+  running(running&&) noexcept = default;
+  running& operator=(running&& o) noexcept {
+    std::swap(of_, o.of_);
+    return *this;
+  }
+  ~running() {
+    if (!of_) return;
+    of_->cancel();
+    try {
+      const auto limit = troupe::detail::deadline_after(std::chrono::seconds(10));
+      if (of_->wait_until(limit)) of_->wait_left(limit);
+    } catch (const error&) {  // in a stage of its own, which is not waited for
+    }
+  }
+
+  /// The way in that was named by `from<T>(name)`. Throws `error(bad_argument)` if there is none of that name and type.
+  template <class T>
+  stream::input<T> input(const std::string& name) const {
+    return {of_, static_cast<parts::input_node<T>&>(of_->input(name, typeid(T)))};
+  }
+  /// Counters, distributions and stalls; waits up to 10 ms for functions of stages that run.
+  stream::report report() const { return of_->report(); }
+  /// Waits until the stream has ended. Throws `stage_failed` if a stage has failed, `error` if something else has
+  /// (`runtime_stopped`, `overrun`, `out_of_memory`), `error(cancelled)` if the stream was cancelled.
+  void wait() const {
+    of_->wait_until(std::chrono::steady_clock::time_point::max());
+    of_->rethrow();
+  }
+  /// The same with a limit: false if the stream has not ended by then.
+  template <class Rep, class Period>
+  bool wait_for(std::chrono::duration<Rep, Period> limit) const {
+    if (!of_->wait_until(troupe::detail::deadline_after(limit))) return false;
+    of_->rethrow();
+    return true;
+  }
+  /// Stops sources and inputs, and waits until what is in the stream has gone through, batches that are not full
+  /// included. If that takes longer than the limit, the stream is cancelled; what is left is `in_flight` in the report
+  /// that is returned. Throws nothing of what stages have thrown: see `report::error`. May be called again.
+  template <class Rep, class Period>
+  stream::report drain(std::chrono::duration<Rep, Period> limit) const {
+    of_->drain();
+    if (!of_->wait_until(troupe::detail::deadline_after(limit))) {
+      of_->cancel();
+      of_->wait_until(troupe::detail::deadline_after(std::chrono::milliseconds(100)));
+    }
+    return of_->report();
+  }
+  /// Has the stream end without working off what is in it. Returns at once; functions that run come to their end.
+  void cancel() const noexcept { of_->cancel(); }
+
+ private:
+  friend class pipeline;
+  explicit running(std::shared_ptr<parts::machine> m) : of_(std::move(m)) {}
+  std::shared_ptr<parts::machine> of_;
+};
+
+}  // namespace troupe::stream

@@ -1,0 +1,247 @@
+// What this file is for: stages of streams before they are joined to a flow: their options are checked, their types too.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Not for users: stream.hpp has the functions that make them.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <ranges>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <troupe/detail/streams/stages.hpp>
+#include <troupe/detail/streams/tasks.hpp>
+#include <troupe/detail/streams/windows.hpp>
+#include <troupe/stream/options.hpp>
+#include <troupe/stream/pipeline.hpp>
+#include <troupe/stream/tasks.hpp>
+#include <troupe/stream/time.hpp>
+
+namespace troupe::stream::stages {
+
+template <class F, class T>
+inline constexpr bool takes = std::is_invocable_v<F&, T&&> || std::is_invocable_v<F&, const T&>;
+template <class F, class T>
+using result = std::decay_t<typename std::conditional_t<std::is_invocable_v<F&, T&&>, std::invoke_result<F&, T&&>,
+                                                        std::invoke_result<F&, const T&>>::type>;
+
+template <class F>
+struct map {
+  std::string name;
+  F f;
+  stage_options o;
+  template <class T>
+  auto after(const flow<T>& in) && {
+    static_assert(takes<F, T>, "troupe::stream::map: the function cannot be called with an item of the stage before");
+    if constexpr (takes<F, T>) {
+      using U = result<F, T>;
+      static_assert(!std::is_void_v<U>,
+                    "troupe::stream::map: the function returns nothing; use sink, or return the item");
+      check_failure<T, F>(name, o);
+      if (o.parallel < 1 || o.parallel > 1024)
+        refuse(name, "parallel is " + std::to_string(o.parallel) + "; 1 to 1024");
+      using node = typename parts::map_stage<T, U, F>::node_type;
+      auto n = std::make_unique<node>(name, std::move(f), o.parallel);
+      n->options = o;
+      node& added = in.lead_to(std::move(n));
+      return out_of<U>(in.plan(), added, added.out);
+    }
+  }
+};
+template <class F>
+struct filter {
+  std::string name;
+  F f;
+  stage_options o;
+  template <class T>
+  auto after(const flow<T>& in) && {
+    static_assert(std::is_invocable_r_v<bool, F&, const T&>,
+                  "troupe::stream::filter: the function cannot be called with a const item of the stage before, or "
+                  "returns no bool");
+    check_lanes(name, o);
+    using node = parts::function_node<T, T, F, parts::filter_lane<T, F>>;
+    auto n = std::make_unique<node>(name, "filter", std::move(f));
+    n->options = o;
+    node& added = in.lead_to(std::move(n));
+    return out_of<T>(in.plan(), added, added.out);
+  }
+};
+template <class F>
+struct flat_map {
+  std::string name;
+  F f;
+  stage_options o;
+  template <class T>
+  auto after(const flow<T>& in) && {
+    static_assert(takes<F, T>,
+                  "troupe::stream::flat_map: the function cannot be called with an item of the stage before");
+    using range = result<F, T>;
+    static_assert(std::ranges::input_range<range>, "troupe::stream::flat_map: the function returns no range");
+    using U = std::ranges::range_value_t<range>;
+    check_failure<T, F>(name, o);
+    check_lanes(name, o);
+    using node = parts::function_node<T, U, F, parts::flat_lane<T, range, U, F>>;
+    auto n = std::make_unique<node>(name, "flat_map", std::move(f));
+    n->options = o;
+    node& added = in.lead_to(std::move(n));
+    return out_of<U>(in.plan(), added, added.out);
+  }
+};
+struct batch {
+  std::string name;
+  batch_options o;
+  template <class T>
+  auto after(const flow<T>& in) && {
+    if (o.items < 1 || o.bytes < 1) refuse(name, "a batch of no items or no bytes");
+    if (o.delay.count() < 0) refuse(name, "a delay that is negative");
+    using node = parts::batch_node<T>;
+    auto n = std::make_unique<node>(name, o);
+    node& added = in.lead_to(std::move(n));
+    return out_of<std::vector<T>>(in.plan(), added, added.out);
+  }
+};
+struct async {
+  edge_options o;
+  template <class T>
+  auto after(const flow<T>& in) && {
+    if (in.from().has_edge) refuse(in.from().from->name(), "there is an edge behind it already");
+    in.from().has_edge = true;
+    in.from().edge = o;
+    return in;
+  }
+};
+template <class F, std::size_t N>
+struct split {
+  std::string name;
+  const char* kind;
+  F f;
+  template <class T>
+  auto after(const flow<T>& in) && {
+    static_assert(!std::is_same_v<F, std::nullptr_t> || std::is_copy_constructible_v<T>,
+                  "troupe::stream::tee: items must be copyable");
+    static_assert(std::is_same_v<F, std::nullptr_t> || std::is_invocable_r_v<std::size_t, F&, const T&>,
+                  "troupe::stream::route: the function cannot be called with a const item of the stage before, or "
+                  "returns no number");
+    using node = parts::split_node<T, F>;
+    auto n = std::make_unique<node>(name, kind, std::move(f), N);
+    node& added = in.lead_to(std::move(n));
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return std::array<flow<T>, N>{out_of<T>(in.plan(), added, *added.outs[I])...};
+    }
+    (std::make_index_sequence<N>());
+  }
+};
+template <class F>
+struct sink {
+  std::string name;
+  F f;
+  stage_options o;
+  template <class T>
+  pipeline after(const flow<T>& in) && {
+    static_assert(takes<F, T>, "troupe::stream::sink: the function cannot be called with an item of the stage before");
+    if constexpr (takes<F, T>) {
+      check_failure<T, F>(name, o);
+      check_lanes(name, o);
+      using node = parts::sink_node<T, F>;
+      auto n = std::make_unique<node>(name, std::move(f));
+      n->options = o;
+      in.lead_to(std::move(n));
+    }
+    return pipeline(in.plan());
+  }
+};
+
+template <class F>
+struct tasks {
+  std::string name;
+  const char* kind;
+  F f;
+  tasks_options o;
+  template <class T>
+  auto after(const flow<T>& in) && {
+    static_assert(std::is_invocable_v<F&, spawner&, T&>,
+                  "troupe::stream::tasks: the function cannot be called with a spawner& and an item of the stage "
+                  "before, by reference");
+    if constexpr (std::is_invocable_v<F&, spawner&, T&>) {
+      using R = std::invoke_result_t<F&, spawner&, T&>;
+      using U = std::conditional_t<std::is_void_v<R>, T, std::decay_t<R>>;
+      static_assert(!parts::is_future<U>,
+                    "troupe::stream::tasks: the function returns a future; return what is to go on, or nothing");
+      if (o.in_flight < 1 || o.in_flight > 1024)
+        refuse(name, "in_flight is " + std::to_string(o.in_flight) + "; 1 to 1024");
+      using node = parts::tasks_node<T, U, F>;
+      node& added = in.lead_to(std::make_unique<node>(name, kind, std::move(f), o));
+      return out_of<U>(in.plan(), added, added.out);
+    }
+  }
+};
+
+template <class F>
+struct event_time {
+  std::string name;
+  F f;
+  event_time_options o;
+  template <class T>
+  auto after(const flow<T>& in) && {
+    static_assert(std::is_invocable_v<F&, const T&>,
+                  "troupe::stream::event_time: the function cannot be called with a const item of the stage before");
+    static_assert(parts::says_time<std::decay_t<std::invoke_result_t<F&, const T&>>>,
+                  "troupe::stream::event_time: the function returns no time_point, duration or whole number");
+    if (o.out_of_order.count() < 0 || o.ahead_max.count() < 0 || o.idle.count() < 0) refuse(name, "a negative time");
+    using node = parts::time_node<T, F>;
+    node& added = in.lead_to(std::make_unique<node>(name, std::move(f), o));
+    return out_of<T>(in.plan(), added, added.out);
+  }
+};
+template <class T, class F>
+struct keyed {
+  flow<T> of;
+  F key;
+};
+template <class F>
+struct key_by {
+  F f;
+  template <class T>
+  keyed<T, F> after(const flow<T>& in) && {
+    static_assert(std::is_invocable_v<F&, const T&>,
+                  "troupe::stream::key_by: the function cannot be called with a const item of the stage before");
+    return {in, std::move(f)};
+  }
+};
+template <class Fold>
+struct window {
+  std::string name;
+  windowing w;
+  window_options o;
+  Fold f;
+  template <class T, class F>
+  auto after(const keyed<T, F>& in) && {
+    using K = std::decay_t<std::invoke_result_t<const F&, const T&>>;
+    using S = std::decay_t<decltype(f.initial)>;
+    static_assert(std::is_invocable_v<decltype(f.add)&, S&, const T&>,
+                  "troupe::stream::window: the fold cannot add an item of the stage before");
+    if (w.size.count() <= 0 || w.slide.count() <= 0) refuse(name, "a window of no time");
+    if (w.slide > w.size) refuse(name, "windows that begin more seldom than they are long leave items out");
+    if (w.size.count() > parts::window_ns_max) refuse(name, "a window of more than 36 years");
+    if (o.late.count() < 0) refuse(name, "a negative time");
+    if (w.kind == windowing::shape::session && std::is_same_v<std::decay_t<decltype(f.merge)>, not_mergeable>)
+      refuse(name, "sessions become one when an item comes between them: the fold needs a merge");
+    using node = parts::window_node<T, K, F, Fold, S>;
+    node& added = in.of.lead_to(std::make_unique<node>(name, in.key, std::move(f), w, o));
+    return out_of<windowed<K, S>>(in.of.plan(), added, added.out);
+  }
+  template <class T>
+  auto after(const flow<T>& in) && {
+    constexpr auto all = [](const T&) { return all_items{}; };
+    return std::move(*this).after(keyed<T, std::decay_t<decltype(all)>>{in, all});
+  }
+};
+
+}  // namespace troupe::stream::stages
