@@ -39,14 +39,17 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/detail/streams/joins.hpp>
 #include <troupe/detail/streams/sources.hpp>
 #include <troupe/detail/streams/stages.hpp>
 #include <troupe/detail/streams/zip.hpp>
 #include <troupe/error.hpp>
 #include <troupe/kernel.hpp>
 #include <troupe/stream/item.hpp>
+#include <troupe/stream/joins.hpp>
 #include <troupe/stream/options.hpp>
 #include <troupe/stream/pipeline.hpp>
+#include <troupe/stream/process.hpp>
 #include <troupe/stream/recycled.hpp>
 #include <troupe/stream/report.hpp>
 #include <troupe/stream/running.hpp>
@@ -57,13 +60,6 @@
 
 namespace troupe::stream {
 
-/// The same for items with a key.
-template <class T, class F, class Stage>
-auto operator|(const stages::keyed<T, F>& f, Stage s) {
-  constexpr bool is_window = requires { std::move(s).after(f); };
-  static_assert(is_window, "troupe::stream::key_by: only a window can come next");
-  if constexpr (is_window) return std::move(s).after(f);
-}
 /// Joins a stage to what comes out of another one.
 template <class T, class Stage>
 requires requires(Stage s, const flow<T>& f) { std::move(s).after(f); }
@@ -198,7 +194,7 @@ template <class F>
 stages::event_time<F> event_time(std::string name, F f, const event_time_options& o = {}) {
   return {std::move(name), std::move(f), o};
 }
-/// Has the window behind it keep what `f` says apart: a key, with `==` and `std::hash`.
+/// Has the stage behind it keep what `f` says apart: a key, with `==` and `std::hash`.
 template <class F>
 stages::key_by<F> key_by(F f) {
   return {std::move(f)};
@@ -216,13 +212,57 @@ stages::window<Fold> window(std::string name, const windowing& w, const window_o
 /// is fed by too, neither may leave out more items than the edges hold.
 template <class A, class B>
 flow<std::pair<A, B>> zip(std::string name, const flow<A>& a, const flow<B>& b) {
-  auto n = std::make_unique<parts::zip_node<A, B>>(std::move(name));
-  parts::zip_node<A, B>& added = *n;
-  a.connect(added, added.first, 0);
-  b.connect(added, added.second, 1);
-  pipeline::join(a.plan(), b.plan());
-  a.plan()->nodes.push_back(std::move(n));
-  return stages::out_of<std::pair<A, B>>(a.plan(), added, added.out);
+  return stages::end_both<std::pair<A, B>>(a, b, std::make_unique<parts::zip_node<A, B>>(std::move(name)));
+}
+/// Passes on what `f(first, second)` returns for all pairs of items of the two flows that have the same key and belong
+/// together in time, as soon as both are there: `join("clicked", ads | key_by(&ad::id), clicks | key_by(&click::ad),
+/// within(0s, 1min), f)`. The pair has the later one's time. An item whose time is before the watermark of both flows is
+/// dropped, and counted as dropped and late; one without a time fails the stream, as what is thrown does. Items are
+/// kept, in memory, until the watermark says that nothing more belongs to them, and then up to twice as many.
+template <class A, class KeyA, class B, class KeyB, class F>
+auto join(std::string name, const stages::keyed<A, KeyA>& a, const stages::keyed<B, KeyB>& b, const joining& when,
+          F f) {
+  static_assert(std::is_invocable_v<F&, const A&, const B&>,
+                "troupe::stream::join: the function cannot be called with const items of the two flows");
+  if (parts::saturated(when.before.count(), when.after.count()) < 0)
+    stages::refuse(name, "an interval that holds no time");
+  if (when.kind == joining::shape::window && (when.size.count() <= 0 || when.size.count() > parts::window_ns_max))
+    stages::refuse(name, "a window of no time, or of more than 36 years");
+  using R = std::decay_t<std::invoke_result_t<F&, const A&, const B&>>;
+  using body = parts::pairing<A, B, KeyA, KeyB, F, R>;
+  static_assert(std::is_same_v<typename body::K, std::decay_t<std::invoke_result_t<KeyB&, const B&>>>,
+                "troupe::stream::join: the keys of the two flows are of different types");
+  using node = parts::join_node<A, B, R, body>;
+  return stages::end_both<R>(a.of, b.of,
+                             std::make_unique<node>(std::move(name), "join", a.key, b.key, std::move(f), when));
+}
+/// Passes on, for each item of the first flow, what `f(item, row)` returns: `row` points to the item of the second flow,
+/// the table, that was the last with the same key at the item's time; it is null if there was none. So an item waits
+/// until the watermark of the table has passed its time, or the table has ended, or is idle. Items keep their order. A
+/// table without times: items that have times wait until it has ended; those without are answered at once, with what is
+/// there. Rows are kept until a newer one of their key counts for all items to come; keys are kept for ever.
+template <class A, class KeyA, class B, class KeyB, class F>
+auto lookup(std::string name, const stages::keyed<A, KeyA>& a, const stages::keyed<B, KeyB>& table, F f,
+            const lookup_options& o = {}) {
+  static_assert(std::is_invocable_v<F&, const A&, const B*>,
+                "troupe::stream::lookup: the function cannot be called with a const item and a pointer to a const row");
+  if (o.waiting < 1 || o.waiting > (std::size_t{1} << 24))
+    stages::refuse(name, "room for " + std::to_string(o.waiting) + " items that wait; 1 to 2^24");
+  using R = std::decay_t<std::invoke_result_t<F&, const A&, const B*>>;
+  using body = parts::looking_up<A, B, KeyA, KeyB, F, R>;
+  static_assert(std::is_same_v<typename body::K, std::decay_t<std::invoke_result_t<KeyB&, const B&>>>,
+                "troupe::stream::lookup: the keys of items and rows are of different types");
+  using node = parts::join_node<A, B, R, body>;
+  return stages::end_both<R>(a.of, table.of,
+                             std::make_unique<node>(std::move(name), "lookup", a.key, table.key, std::move(f), o));
+}
+/// Keeps a state for each key, which begins as `initial`: calls `on_item(context, state, item)` for each item; it may pass
+/// on items of type U, any number of them, and ask for a call of `on_time(context, state)` at a time: see `key_context`.
+/// At the end of the stream the times that have been asked for come, in their order.
+template <class U, class S, class OnItem, class OnTime = no_times>
+stages::process<U, S, OnItem, OnTime> process(std::string name, S initial, OnItem on_item, OnTime on_time = {},
+                                              const process_options& o = {}) {
+  return {std::move(name), std::move(initial), std::move(on_item), std::move(on_time), o};
 }
 /// Hands each item to `f`: the end. The item counts as delivered when `f` returns.
 template <class F>

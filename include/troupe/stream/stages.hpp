@@ -16,11 +16,13 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/detail/streams/process.hpp>
 #include <troupe/detail/streams/stages.hpp>
 #include <troupe/detail/streams/tasks.hpp>
 #include <troupe/detail/streams/windows.hpp>
 #include <troupe/stream/options.hpp>
 #include <troupe/stream/pipeline.hpp>
+#include <troupe/stream/process.hpp>
 #include <troupe/stream/tasks.hpp>
 #include <troupe/stream/time.hpp>
 
@@ -205,6 +207,13 @@ struct keyed {
   flow<T> of;
   F key;
 };
+/// Joins a stage to items with a key.
+template <class T, class F, class Stage>
+auto operator|(const keyed<T, F>& f, Stage s) {
+  constexpr bool knows_keys = requires { std::move(s).after(f); };
+  static_assert(knows_keys, "troupe::stream::key_by: only window, process, join and lookup can come next");
+  if constexpr (knows_keys) return std::move(s).after(f);
+}
 template <class F>
 struct key_by {
   F f;
@@ -243,5 +252,47 @@ struct window {
     return std::move(*this).after(keyed<T, std::decay_t<decltype(all)>>{in, all});
   }
 };
+template <class U, class S, class OnItem, class OnTime>
+struct process {
+  std::string name;
+  S initial;
+  OnItem on_item;
+  OnTime on_time;
+  process_options o;
+  template <class T, class F>
+  auto after(const keyed<T, F>& in) && {
+    using K = std::decay_t<std::invoke_result_t<const F&, const T&>>;
+    using context = key_context<K, U>;
+    static_assert(std::is_invocable_v<OnItem&, context&, S&, const T&>,
+                  "troupe::stream::process: on_item cannot be called with key_context&, the state and a const item");
+    static_assert(std::is_invocable_v<OnTime&, context&, S&>,
+                  "troupe::stream::process: on_time cannot be called with key_context& and the state");
+    if (o.keep.count() < 0) refuse(name, "a negative time");
+    if (o.fail.retries != 0) refuse(name, "a stage with a state does not try items again: the state may have changed");
+    using node = parts::process_node<T, U, K, S, F, OnItem, OnTime>;
+    auto n = std::make_unique<node>(
+        name, typename node::lane_type::functions{in.key, std::move(initial), std::move(on_item), std::move(on_time)},
+        o);
+    n->options.fail = o.fail;
+    node& added = in.of.lead_to(std::move(n));
+    return out_of<U>(in.of.plan(), added, added.out);
+  }
+  template <class T>
+  auto after(const flow<T>& in) && {
+    constexpr auto all = [](const T&) { return all_items{}; };
+    return std::move(*this).after(keyed<T, std::decay_t<decltype(all)>>{in, all});
+  }
+};
+
+/// Puts a stage behind two flows.
+template <class R, class Node, class A, class B>
+flow<R> end_both(const flow<A>& a, const flow<B>& b, std::unique_ptr<Node> n) {
+  Node& added = *n;
+  a.connect(added, added.first, 0);
+  b.connect(added, added.second, 1);
+  pipeline::join(a.plan(), b.plan());
+  a.plan()->nodes.push_back(std::move(n));
+  return out_of<R>(a.plan(), added, added.out);
+}
 
 }  // namespace troupe::stream::stages

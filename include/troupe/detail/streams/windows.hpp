@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/detail/streams/made_items.hpp>
 #include <troupe/detail/streams/stages.hpp>
 #include <troupe/stream/time.hpp>
 
@@ -198,7 +199,13 @@ class window_lane final : public inlet<T> {
   using result = troupe::stream::windowed<K, S>;
   window_lane(const node& of, KeyOf& key, Fold& f, const troupe::stream::windowing& w,
               const troupe::stream::window_options& o, outlet<result>& out)
-      : key_of_(key), fold_(f), how_(w), late_ns_(o.late.count()), out_(out), attempt_(of, counted) {}
+      : key_of_(key),
+        fold_(f),
+        how_(w),
+        late_ns_(o.late.count()),
+        out_(out),
+        attempt_(of, counted),
+        made_(out, counted) {}
 
   demand push(T&& item, const origin& from) override {
     counted.in.add();
@@ -206,18 +213,17 @@ class window_lane final : public inlet<T> {
     return add(item, from);
   }
   demand pass(const mark& m) override {
-    next_ = m;
-    has_next_ = true;
+    made_.follow(m);
     if (m.event_ns > now_) {
       now_ = m.event_ns;
       end_windows(now_);
     }
-    return pass_on(demand::more);
+    return made_.pass_on(demand::more);
   }
   demand resume() override {
     demand d = out_.of(0).resume();
     if (d == demand::none) return d;
-    d = pass_on(d);
+    d = made_.pass_on(d);
     if (d == demand::none || !attempt_.waits()) return d;
     const std::unique_ptr<held<T>> again = attempt_.take(*self);
     return again ? add(again->value, again->from) : demand::none;
@@ -229,7 +235,7 @@ class window_lane final : public inlet<T> {
       is_over_ = true;
       end_windows(std::numeric_limits<std::int64_t>::max());
     }
-    return pass_on(demand::more) != demand::none && ready_.empty() && out_.of(0).finish();
+    return made_.pass_on(demand::more) != demand::none && made_.empty() && out_.of(0).finish();
   }
   counts counted;
   strand* self = nullptr;
@@ -276,7 +282,7 @@ class window_lane final : public inlet<T> {
       return attempt_.failed(*self, item, from, true);
     }
     counted.absorbed.add();
-    return pass_on(demand::more);
+    return made_.pass_on(demand::more);
   }
   pane& pane_of(const K& key, std::int64_t begin, std::int64_t end, const origin& from) {
     auto& of_key = windows_[begin];
@@ -314,11 +320,9 @@ class window_lane final : public inlet<T> {
     }
   }
   void tell(const K& key, pane& p) {
-    counted.created.add();
-    counted.held.add();
     origin from = p.from;
     from.event_ns = p.end - 1;  // the last moment in it, for windows behind
-    ready_.push_back({result{key, span_of(p), p.state, ++p.revision}, from});
+    made_.add(result{key, span_of(p), p.state, ++p.revision}, from);
   }
   static troupe::stream::span span_of(const pane& p) {
     using troupe::stream::event_point;
@@ -372,21 +376,6 @@ class window_lane final : public inlet<T> {
       if (found->second.empty()) sessions_.erase(found);
     }
   }
-  // Passes on what is ready, then the mark behind it.
-  demand pass_on(demand d) {
-    while (at_ != ready_.size()) {
-      counted.held.take(1);
-      counted.out.add();
-      auto& [r, from] = ready_[at_++];
-      const demand next = out_.of(0).push(std::move(r), from);
-      if (next == demand::none) return next;
-      d = least(d, next);
-    }
-    ready_.clear();
-    at_ = 0;
-    if (!std::exchange(has_next_, false)) return d;
-    return least(d, out_.of(0).pass(next_));
-  }
 
   KeyOf& key_of_;
   Fold& fold_;
@@ -399,10 +388,8 @@ class window_lane final : public inlet<T> {
   std::multimap<std::int64_t, K> ends_, later_;  // when a session may be over; when one that is over is forgotten
   std::uint64_t order_ = 0;
   std::int64_t now_ = mark::never, told_before_ = mark::never;
-  std::vector<std::pair<result, origin>> ready_;
-  std::size_t at_ = 0;
-  mark next_;
-  bool has_next_ = false, is_over_ = false;
+  made_items<result> made_;
+  bool is_over_ = false;
 };
 template <class T, class K, class KeyOf, class Fold, class S>
 class window_node final : public stage<T, window_lane<T, K, KeyOf, Fold, S>> {

@@ -1,0 +1,186 @@
+// What this file is for: the stage that keeps a state for each key, which its functions change.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Not for users.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+
+#include <troupe/detail/streams/made_items.hpp>
+#include <troupe/detail/streams/stages.hpp>
+#include <troupe/detail/streams/windows.hpp>
+#include <troupe/stream/process.hpp>
+
+namespace troupe::detail::streams {
+
+/// Calls a function on each item with the state of its key, and another one at the times that those ask for.
+template <class T, class U, class K, class S, class KeyOf, class OnItem, class OnTime>
+class process_lane final : public inlet<T> {
+ public:
+  struct functions {
+    KeyOf key_of;
+    S initial;
+    OnItem on_item;
+    OnTime on_time;
+  };
+  process_lane(const node& of, functions& f, const troupe::stream::process_options& o, outlet<U>& out)
+      : of_(of), f_(f), keep_ns_(o.keep.count()), out_(out), attempt_(of, counted), made_(out, counted) {}
+
+  demand push(T&& item, const origin& from) override {
+    counted.in.add();
+    attempt_.began();
+    try {
+      auto at = keys_.try_emplace(std::invoke(f_.key_of, std::as_const(item)), f_.initial).first;
+      key_state& k = at->second;
+      if (is_over(k, now_)) k = key_state(f_.initial);
+      k.last_ns = std::max(k.last_ns, from.event_ns);
+      context c(*this, at->first, from);
+      std::invoke(f_.on_item, c, k.state, std::as_const(item));
+      after_call(at, c);
+    } catch (...) {
+      return attempt_.failed(*self, item, from, true);
+    }
+    counted.absorbed.add();
+    if (keep_ns_ != 0 && keys_.size() >= forget_at_) forget();
+    return made_.pass_on(demand::more);
+  }
+  demand pass(const mark& m) override {
+    made_.follow(m);
+    if (m.event_ns > now_) {
+      now_ = m.event_ns;
+      if (!call_until(now_)) return demand::none;
+    }
+    return made_.pass_on(demand::more);
+  }
+  demand resume() override {
+    const demand d = out_.of(0).resume();
+    return d == demand::none ? d : made_.pass_on(d);
+  }
+  void idle() override { out_.of(0).idle(); }
+  // At the end of a flow all times have come; those that are asked for then never do.
+  bool finish() override {
+    if (!is_ended_) {
+      is_ended_ = true;
+      if (!call_until(std::numeric_limits<std::int64_t>::max())) return false;
+    }
+    return made_.pass_on(demand::more) != demand::none && made_.empty() && out_.of(0).finish();
+  }
+  counts counted;
+  strand* self = nullptr;
+
+ private:
+  struct key_state {
+    explicit key_state(const S& s) : state(s) {}
+    S state;
+    std::int64_t last_ns = mark::never;  // of its items
+    std::int64_t wake_ns = mark::never;  // `never`: not asked for
+  };
+  using keys = std::unordered_map<K, key_state>;
+
+  class context final : public troupe::stream::key_context<K, U> {
+   public:
+    using point = troupe::stream::event_point;
+    context(process_lane& of, const K& key, const origin& from) : of_(of), key_(key), from_(from) {}
+    const K& key() const override { return key_; }
+    point time() const override { return point(std::chrono::nanoseconds(from_.event_ns)); }
+    point watermark() const override { return point(std::chrono::nanoseconds(of_.now_)); }
+    void emit(U u) override { of_.made_.add(std::move(u), from_); }
+    void wake_at(point t) override { wake_ns = std::max(t.time_since_epoch().count(), mark::never + 1); }
+    void forget() override { forgets = true; }
+    std::int64_t wake_ns = mark::never;
+    bool forgets = false;
+
+   private:
+    process_lane& of_;
+    const K& key_;
+    const origin from_;
+  };
+
+  void after_call(typename keys::iterator at, const context& c) {
+    if (c.forgets) {
+      keys_.erase(at);
+      return;
+    }
+    if (c.wake_ns == mark::never || is_ended_) return;
+    at->second.wake_ns = c.wake_ns;
+    times_.emplace(c.wake_ns, at->first);
+    if (c.wake_ns <= now_ && !is_calling_) static_cast<void>(call_until(now_));
+  }
+  // False: a function has thrown, and the stream has failed.
+  bool call_until(std::int64_t now) {
+    is_calling_ = true;
+    std::multimap<std::int64_t, K> last;
+    auto& due = is_ended_ ? last : times_;  // what is asked for at the end is not called
+    if (is_ended_) last.swap(times_);
+    bool ok = true;
+    while (ok && !due.empty() && due.begin()->first <= now) {
+      const auto next = due.extract(due.begin());
+      const auto at = keys_.find(next.mapped());
+      if (at == keys_.end() || at->second.wake_ns != next.key()) continue;  // it has been said anew, or forgotten
+      if (is_over(at->second, next.key())) continue;
+      at->second.wake_ns = mark::never;
+      try {
+        origin from;
+        from.event_ns = next.key();
+        context c(*this, at->first, from);
+        std::invoke(f_.on_time, c, at->second.state);
+        after_call(at, c);
+      } catch (...) {
+        self->home->fail(of_.name().c_str(), 0, 1, std::current_exception());
+        ok = false;
+      }
+    }
+    is_calling_ = false;
+    return ok;
+  }
+  bool is_over(const key_state& k, std::int64_t now) const {
+    return keep_ns_ != 0 && k.last_ns != mark::never && saturated(k.last_ns, keep_ns_) < now;
+  }
+  // Done when twice as many keys are there as were needed the last time.
+  void forget() {
+    std::erase_if(keys_, [&](const auto& k) { return is_over(k.second, now_); });
+    forget_at_ = std::max(keys_min, 2 * keys_.size());
+  }
+
+  static constexpr std::size_t keys_min = 1024;
+  const node& of_;
+  functions& f_;
+  const std::int64_t keep_ns_;
+  outlet<U>& out_;
+  attempt<T> attempt_;
+  made_items<U> made_;
+  keys keys_;
+  std::multimap<std::int64_t, K> times_;  // when keys want to be called
+  std::size_t forget_at_ = keys_min;
+  std::int64_t now_ = mark::never;
+  bool is_calling_ = false, is_ended_ = false;
+};
+
+template <class T, class U, class K, class S, class KeyOf, class OnItem, class OnTime>
+class process_node final : public stage<T, process_lane<T, U, K, S, KeyOf, OnItem, OnTime>> {
+ public:
+  using lane_type = process_lane<T, U, K, S, KeyOf, OnItem, OnTime>;
+  process_node(std::string name, typename lane_type::functions f, const troupe::stream::process_options& o)
+      : stage<T, lane_type>(std::move(name), "process"), f_(std::move(f)) {
+    this->lanes_.push_back(std::make_unique<lane_type>(*this, f_, o, out));
+  }
+  outlet<U> out;
+
+ private:
+  typename lane_type::functions f_;
+};
+
+}  // namespace troupe::detail::streams

@@ -1,0 +1,209 @@
+// What this file is for: stages that keep a state for each key, with times at which they are called.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <troupe/stream.hpp>
+#include <troupe/troupe.hpp>
+
+#include "ledgers.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+namespace st = troupe::stream;
+using test::expect_balanced;
+
+struct event {
+  int key;
+  std::int64_t at;
+};
+using told = std::pair<int, int>;  // a key, and what is said of it
+
+st::event_point point(std::int64_t ns) { return st::event_point(std::chrono::nanoseconds(ns)); }
+
+template <class Stage>
+std::vector<told> run(const std::vector<event>& all, Stage s, int threads = 1) {
+  troupe::runtime rt(troupe::options{.threads = threads});
+  std::vector<told> got;
+  auto p = st::from("events", all) | st::event_time("time", &event::at, {.out_of_order = 20ns}) |
+           st::key_by(&event::key) | std::move(s) | st::sink("keep", [&](const told& x) { got.push_back(x); });
+  auto r = p.start(rt);
+  EXPECT_TRUE(test::ends(r));
+  r.wait();
+  expect_balanced(r.report());
+  EXPECT_EQ(r.report().items.in_flight, 0u);
+  return got;
+}
+
+TEST(stream_process, each_key_has_a_state_of_its_own) {
+  const auto got =
+      run({{1, 0}, {2, 1}, {1, 2}, {1, 3}, {2, 4}}, st::process<told>("count", 0, [](auto& c, int& n, const event& e) {
+            EXPECT_EQ(c.key(), e.key);
+            EXPECT_EQ(c.time(), point(e.at));
+            c.emit({e.key, ++n});
+          }));
+  EXPECT_EQ(got, (std::vector<told>{{1, 1}, {2, 1}, {1, 2}, {1, 3}, {2, 2}}));
+}
+
+TEST(stream_process, an_item_may_make_none_or_many) {
+  const auto got = run({{1, 0}, {3, 1}, {0, 2}}, st::process<told>("copies", 0, [](auto& c, int&, const event& e) {
+                         for (int i = 0; i < e.key; ++i) c.emit({e.key, i});
+                       }));
+  EXPECT_EQ(got, (std::vector<told>{{1, 0}, {3, 0}, {3, 1}, {3, 2}}));
+}
+
+TEST(stream_process, times_come_in_their_order_once_the_last_one_counts_and_the_end_brings_them) {
+  std::vector<event> all{{1, 0}, {2, 1}, {3, 2}};
+  for (int i = 3; i < 300; ++i) all.push_back({9, i});
+  all.push_back({1, 300});
+  const auto got = run(all, st::process<told>(
+                                "quiet", 0,
+                                [](auto& c, int& n, const event& e) {
+                                  ++n;
+                                  if (e.key != 9) c.wake_at(point(e.at + 50 - 10 * e.key));  // 2, then 3, then 1
+                                  if (e.key == 2) c.wake_at(point(60));                      // counts instead
+                                },
+                                [](auto& c, int& n) {
+                                  c.emit({c.key(), n});
+                                }));
+  EXPECT_EQ(got, (std::vector<told>{{3, 1}, {1, 1}, {2, 1}, {1, 2}}));
+}
+
+TEST(stream_process, a_time_that_has_passed_comes_at_once_and_one_may_ask_for_the_next) {
+  std::vector<event> all;
+  for (int i = 0; i < 500; ++i) all.push_back({0, i});
+  const auto got = run(all, st::process<told>(
+                                "ticks", 0,
+                                [](auto& c, int& n, const event& e) {
+                                  if (e.at == 0) c.wake_at(point(100));
+                                  if (e.at == 450) {
+                                    n = 1000;
+                                    c.wake_at(point(5));
+                                  }
+                                },
+                                [](auto& c, int& n) {
+                                  c.emit({static_cast<int>(c.time().time_since_epoch().count()), n});
+                                  if (n < 1000) c.wake_at(c.time() + 100ns);
+                                }));
+  EXPECT_EQ(got, (std::vector<told>{{100, 0}, {200, 0}, {300, 0}, {400, 0}, {5, 1000}}));
+}
+
+TEST(stream_process, a_state_is_forgotten_when_it_is_told_to_or_after_its_time) {
+  std::vector<event> all{{1, 0}, {2, 0}};
+  for (int i = 1; i < 400; ++i) all.push_back({9, i});
+  all.push_back({1, 400});
+  all.push_back({2, 400});
+  const auto counts = [](st::process_options o) {
+    return st::process<told>(
+        "count", 0,
+        [](auto& c, int& n, const event& e) {
+          if (e.key != 9) c.emit({e.key, ++n});
+          if (e.key == 2) c.forget();
+        },
+        st::no_times(), o);
+  };
+  EXPECT_EQ(run(all, counts({})), (std::vector<told>{{1, 1}, {2, 1}, {1, 2}, {2, 1}}));
+  EXPECT_EQ(run(all, counts({.keep = 100ns})), (std::vector<told>{{1, 1}, {2, 1}, {1, 1}, {2, 1}}));
+  EXPECT_EQ(run(all, counts({.keep = 1h})), (std::vector<told>{{1, 1}, {2, 1}, {1, 2}, {2, 1}}));
+}
+
+TEST(stream_process, sessions_by_hand_are_those_of_windows) {
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    std::mt19937 any(seed);
+    std::vector<event> all;
+    std::int64_t now = 0;
+    for (int i = 0; i < 2000; ++i) {
+      now += std::uniform_int_distribution<int>(0, 9)(any);
+      all.push_back({std::uniform_int_distribution<int>(0, 15)(any), now});
+    }
+    struct session {
+      int items = 0;
+      std::int64_t last = 0;
+    };
+    auto by_hand = run(all,
+                       st::process<told>(
+                           "sessions", session(),
+                           [](auto& c, session& s, const event& e) {
+                             if (s.items != 0 && e.at >= s.last + 40)  // the watermark has not come there yet
+                               c.emit({e.key, std::exchange(s.items, 0)});
+                             s = {s.items + 1, e.at};
+                             c.wake_at(point(e.at + 40));
+                           },
+                           [](auto& c, session& s) {
+                             c.emit({c.key(), s.items});
+                             c.forget();
+                           }),
+                       1 + static_cast<int>(seed % 3));
+    troupe::runtime rt(troupe::options{.threads = 1});
+    std::vector<told> by_window;
+    auto p = st::from("events", all) | st::event_time("time", &event::at) | st::key_by(&event::key) |
+             st::window("sessions", st::session(40ns), {}, st::count()) |
+             st::sink("keep", [&](const st::windowed<int, std::uint64_t>& w) {
+               by_window.emplace_back(w.key, static_cast<int>(w.value));
+             });
+    p.start(rt).wait();
+    std::sort(by_hand.begin(), by_hand.end());
+    std::sort(by_window.begin(), by_window.end());
+    EXPECT_EQ(by_hand, by_window) << "seed " << seed;
+  }
+}
+
+TEST(stream_process, what_functions_throw_is_treated_as_the_options_say) {
+  troupe::runtime rt(troupe::options{.threads = 1});
+  const std::vector<event> all{{1, 0}, {2, 1}, {1, 2}};
+  const auto start = [&](auto stage, st::start_options o = {}) {
+    auto p = st::from("events", all) | st::event_time("time", &event::at) | st::key_by(&event::key) | std::move(stage) |
+             st::sink("keep", [](const told&) {});
+    return p.start(rt, o);
+  };
+  const auto thrower = [](auto& c, int&, const event& e) {
+    if (e.key == 2) throw std::runtime_error("two");
+    c.emit({1, 1});
+  };
+  {
+    auto r = start(st::process<told>("bad", 0, thrower));
+    try {
+      r.wait();
+      ADD_FAILURE();
+    } catch (const st::stage_failed& e) {
+      EXPECT_EQ(e.stage(), "bad");
+      EXPECT_EQ(e.item(), 1u);
+    }
+    expect_balanced(r.report());
+  }
+  {
+    int dead = 0;
+    st::start_options o;
+    o.on_dead_letter = [&](const st::letter& l) {
+      ASSERT_TRUE(l.as<event>());
+      EXPECT_EQ(l.as<event>()->key, 2);
+      ++dead;
+    };
+    auto r = start(st::process<told>("bad", 0, thrower, st::no_times(), {.fail = st::dead_letter}), o);
+    r.wait();
+    EXPECT_EQ(dead, 1);
+    EXPECT_EQ(r.report().items.delivered, 2u);
+    expect_balanced(r.report());
+  }
+  {
+    auto r = start(st::process<told>(
+        "bad", 0, [](auto& c, int&, const event&) { c.wake_at(point(1)); },
+        [](auto&, int&) { throw std::runtime_error("on time"); }));
+    EXPECT_THROW(r.wait(), st::stage_failed);
+    expect_balanced(r.report());
+  }
+  EXPECT_THROW(start(st::process<told>("bad", 0, thrower, st::no_times(), {.fail = st::retry(1)})), troupe::error);
+  EXPECT_THROW(start(st::process<told>("bad", 0, thrower, st::no_times(), {.keep = -1ns})), troupe::error);
+}
+
+}  // namespace
