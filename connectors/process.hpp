@@ -22,8 +22,8 @@ using block = stream::recycled<std::vector<unsigned char>>;
 /// The stream ends when the program has closed its output and has ended with code 0. Otherwise it fails, with
 /// `error(io_failed)` as the cause: for another code, a signal, or an end in the middle of a block; the text has what
 /// the program last said on its standard error, 4 KiB at most. If the stream ends first, the program is
-/// killed, and with it what it has started. It cannot replay. Throws `error(io_failed)` at once if the program cannot be started, `error(bad_argument)` for an
-/// empty command and for blocks of no bytes.
+/// killed, and with it what it has started. It cannot replay. Throws `error(io_failed)` at once if the program cannot
+/// be started, `error(bad_argument)` for an empty command and for blocks of no bytes.
 stream::source<block> process_blocks(const std::vector<std::string>& command, std::size_t bytes);
 
 }  // namespace troupe::connectors

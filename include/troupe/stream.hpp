@@ -116,8 +116,8 @@ template <class F>
 stages::filter<F> filter(std::string name, F f, const stage_options& o = {}) {
   return {std::move(name), std::move(f), o};
 }
-/// Passes on the elements of the range that `f` returns for each item, as there is room: the range may be endless. Elements
-/// have the number and the time of their item. Of the options `fail` and `edge` count.
+/// Passes on the elements of the range that `f` returns for each item, as there is room: the range may be endless.
+/// Elements have the number and the time of their item. Of the options `fail` and `edge` count.
 template <class F>
 stages::flat_map<F> flat_map(std::string name, F f, const stage_options& o = {}) {
   return {std::move(name), std::move(f), o};
@@ -156,15 +156,16 @@ stages::split<F, N> route(std::string name, F f) {
   return {std::move(name), "route", std::move(f)};
 }
 /// Has each item worked on by tasks: calls `f(on, item)`, which spawns them (`on.spawn(...)`, a `spawner`), and goes on
-/// to the next item. Once an item's tasks are done, what `f` has returned is passed on, or the item itself, as the tasks
-/// have left it, where `f` returns nothing. `f` gets the item by reference; the stage keeps it until its tasks have ended,
-/// so arrays that it holds go back to their recycler after that. One call of `f` at a time. See stream/tasks.hpp.
+/// to the next item. Once an item's tasks are done, what `f` has returned is passed on, or the item itself, as the
+/// tasks have left it, where `f` returns nothing. `f` gets the item by reference; the stage keeps it until its tasks
+/// have ended, so arrays that it holds go back to their recycler after that. One call of `f` at a time. See
+/// stream/tasks.hpp.
 template <class F>
 stages::tasks<F> tasks(std::string name, F f, const tasks_options& o = {}) {
   return {std::move(name), "tasks", std::move(f), o};
 }
-/// Calls a kernel of signature (inout<T, N>, scalars...) on each item, an array or a frame, or on each of a vector (of a
-/// `batch`), which then passes on.
+/// Calls a kernel of signature (inout<T, N>, scalars...) on each item, an array or a frame, or on each of a vector (of
+/// a `batch`), which then passes on.
 template <class... P, class... S>
 auto kernel(std::string name, const troupe::kernel<P...>& k, const tasks_options& o = {}, const S&... scalars) {
   using body = stages::update_with<troupe::kernel<P...>, S...>;
@@ -216,8 +217,8 @@ flow<std::pair<A, B>> zip(std::string name, const flow<A>& a, const flow<B>& b) 
 }
 /// Passes on what `f(first, second)` returns for all pairs of items of the two flows that have the same key and belong
 /// together in time, as soon as both are there: `join("clicked", ads | key_by(&ad::id), clicks | key_by(&click::ad),
-/// within(0s, 1min), f)`. The pair has the later one's time. An item whose time is before the watermark of both flows is
-/// dropped, and counted as dropped and late; one without a time fails the stream, as what is thrown does. Items are
+/// within(0s, 1min), f)`. The pair has the later one's time. An item whose time is before the watermark of both flows
+/// is dropped, and counted as dropped and late; one without a time fails the stream, as what is thrown does. Items are
 /// kept, in memory, until the watermark says that nothing more belongs to them, and then up to twice as many.
 template <class A, class KeyA, class B, class KeyB, class F>
 auto join(std::string name, const stages::keyed<A, KeyA>& a, const stages::keyed<B, KeyB>& b, const joining& when,
@@ -236,11 +237,12 @@ auto join(std::string name, const stages::keyed<A, KeyA>& a, const stages::keyed
   return stages::end_both<R>(a.of, b.of,
                              std::make_unique<node>(std::move(name), "join", a.key, b.key, std::move(f), when));
 }
-/// Passes on, for each item of the first flow, what `f(item, row)` returns: `row` points to the item of the second flow,
-/// the table, that was the last with the same key at the item's time; it is null if there was none. So an item waits
-/// until the watermark of the table has passed its time, or the table has ended, or is idle. Items keep their order. A
-/// table without times: items that have times wait until it has ended; those without are answered at once, with what is
-/// there. Rows are kept until a newer one of their key counts for all items to come; keys are kept for ever.
+/// Passes on, for each item of the first flow, what `f(item, row)` returns: `row` points to the item of the second
+/// flow, the table, that was the last with the same key at the item's time; it is null if there was none. So an item
+/// waits until the watermark of the table has passed its time, or the table has ended, or is idle. Items keep their
+/// order. A table without times: items that have times wait until it has ended; those without are answered at once,
+/// with what is there. Rows are kept until a newer one of their key counts for all items to come; keys are kept for
+/// ever.
 template <class A, class KeyA, class B, class KeyB, class F>
 auto lookup(std::string name, const stages::keyed<A, KeyA>& a, const stages::keyed<B, KeyB>& table, F f,
             const lookup_options& o = {}) {
@@ -256,9 +258,9 @@ auto lookup(std::string name, const stages::keyed<A, KeyA>& a, const stages::key
   return stages::end_both<R>(a.of, table.of,
                              std::make_unique<node>(std::move(name), "lookup", a.key, table.key, std::move(f), o));
 }
-/// Keeps a state for each key, which begins as `initial`: calls `on_item(context, state, item)` for each item; it may pass
-/// on items of type U, any number of them, and ask for a call of `on_time(context, state)` at a time: see `key_context`.
-/// At the end of the stream the times that have been asked for come, in their order.
+/// Keeps a state for each key, which begins as `initial`: calls `on_item(context, state, item)` for each item; it may
+/// pass on items of type U, any number of them, and ask for a call of `on_time(context, state)` at a time: see
+/// `key_context`. At the end of the stream the times that have been asked for come, in their order.
 template <class U, class S, class OnItem, class OnTime = no_times>
 stages::process<U, S, OnItem, OnTime> process(std::string name, S initial, OnItem on_item, OnTime on_time = {},
                                               const process_options& o = {}) {

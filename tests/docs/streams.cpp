@@ -9,6 +9,7 @@
 #include <ranges>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <troupe/stream.hpp>
@@ -36,8 +37,80 @@ static double calibrate(const reading& r) {
   return r.value * 1.5;
 }
 
+struct order {
+  int customer;
+  std::chrono::sys_seconds at;
+  double sum;
+};
+struct payment {
+  int customer;
+  std::chrono::sys_seconds at;
+};
+struct account {
+  int customer;
+  std::chrono::sys_seconds at;
+  std::string name;
+};
+
+// What has been paid within an hour, by whom, and how much each has ordered of it so far.
+static void joins(troupe::runtime& rt, const std::vector<order>& orders, const std::vector<payment>& payments,
+                  const std::vector<account>& accounts) {
+  auto timed = [](const char* name, const auto& all, auto at) {
+    return st::from(name, all) | st::event_time(std::string(name) + " time", at);
+  };
+  // clang-format off
+  auto paid = st::join("paid", timed("orders", orders, &order::at) | st::key_by(&order::customer),
+                               timed("payments", payments, &payment::at) | st::key_by(&payment::customer),
+                       st::within(0s, 1h), [](const order& o, const payment&) { return o; });
+  auto named = st::lookup("names", paid | st::key_by(&order::customer),
+                                   timed("accounts", accounts, &account::at) | st::key_by(&account::customer),
+                          [](const order& o, const account* a) { return std::pair(a ? a->name : "?", o.sum); });
+  auto p = named
+         | st::key_by([](const auto& x) { return x.first; })
+         | st::process<std::pair<std::string, double>>("sums", 0.0, [](auto& context, double& sum, const auto& x) {
+             context.emit({x.first, sum += x.second});
+           })
+         | st::sink("print", [](const auto& x) { std::printf("%s %.0f\n", x.first.c_str(), x.second); });
+  // clang-format on
+  p.start(rt).wait();
+}
+
+inline constexpr auto sharpen = troupe::kernel<troupe::in<float, 2>, troupe::out<float, 2>, float>("sharpen").on(
+    troupe::cpu, [](troupe::view<const float, 2> a, troupe::view<float, 2> b, float by) {
+      for (auto y = b.lo(0); y < b.hi(0); ++y)
+        for (auto x = b.lo(1); x < b.hi(1); ++x) b(y, x) = by * a(y, x);
+    });
+
+static st::source<st::frame<float, 2>> camera(st::recycler<troupe::array<float, 2>> frames) {
+  for (int i = 0; i < 10; ++i) {
+    auto f = frames.take();
+    {
+      auto to = f->write();
+      for (auto y = to.lo(0); y < to.hi(0); ++y)
+        for (auto x = to.lo(1); x < to.hi(1); ++x) to(y, x) = 1;
+    }
+    co_yield std::move(f);
+  }
+}
+
+static void devices(troupe::runtime& rt) {
+  double sum = 0;
+  // clang-format off
+  auto frames = st::frames<float>(rt, {576, 768});  // arrays that are used again and again
+  auto p = st::from("camera", camera(frames))
+         | st::kernel("sharpen", sharpen, frames, {.in_flight = 3}, 2.0F)
+         | st::sink("show", [&](const st::frame<float, 2>& f) { sum += f->read()(0, 0); });
+  // clang-format on
+  p.start(rt).wait();
+  std::printf("%.0f\n", sum);
+}
+
 int main() {
   troupe::runtime rt;
+  using at = std::chrono::sys_seconds;
+  joins(rt, {{1, at(1min), 20}, {2, at(2min), 5}, {1, at(3min), 22}}, {{1, at(4min)}, {2, at(90min)}},
+        {{1, at(0s), "Ada"}});
+  devices(rt);
   std::array<int, 2> ends{};
   if (::pipe(ends.data()) != 0) return 1;
   const auto begin = std::chrono::system_clock::now();

@@ -39,8 +39,6 @@ class first_time {
   const std::string before_;
 };
 
-bool is_built(const char* program) { return std::filesystem::exists(std::filesystem::path(TROUPE_BIN_DIR) / program); }
-
 // The line of an executor says how many tasks it ran.
 int tasks_of(const std::string& out, const std::string& executor) {
   std::istringstream words(out);
@@ -76,7 +74,7 @@ TEST(devices_flag, leaves_the_answer_of_life_and_histogram_as_it_is) {
 }
 
 TEST(devices_flag, gives_cholesky_a_part_on_the_device_and_the_factor_is_right) {
-  if (!is_built("troupe-cholesky")) GTEST_SKIP() << "troupe-cholesky is not built without OpenBLAS";
+  if (!troupe_test::has_program("troupe-cholesky")) GTEST_SKIP() << "troupe-cholesky is not built without OpenBLAS";
   const first_time here;
   const auto done = run_program("troupe-cholesky", {"--devices", "sim:0", "300", "64"});
   ASSERT_EQ(done.exit_code, 0) << done.err;
@@ -86,7 +84,7 @@ TEST(devices_flag, gives_cholesky_a_part_on_the_device_and_the_factor_is_right) 
 
 TEST(devices_flag, is_refused_in_one_line_where_it_names_nothing) {
   for (const char* program : {"troupe-life", "troupe-histogram", "troupe-cholesky"}) {
-    if (!is_built(program)) continue;
+    if (!troupe_test::has_program(program)) continue;
     const auto refused = [&](const std::vector<std::string>& words, const std::string& reason) {
       const auto done = run_program(program, words);
       EXPECT_EQ(done.exit_code, 2) << done.err;

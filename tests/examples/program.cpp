@@ -62,6 +62,10 @@ std::vector<std::string> command(std::vector<std::string> words, const std::stri
 
 }  // namespace
 
+bool has_program(const std::string& name) {
+  return std::filesystem::exists(std::filesystem::path(TROUPE_BIN_DIR) / name);
+}
+
 finished_program run_program(const std::string& name, const std::vector<std::string>& arguments) {
   return run(command({}, name, arguments));
 }

@@ -16,6 +16,8 @@ struct finished_program {
   std::string err;
 };
 
+/// True if the program was built.
+bool has_program(const std::string& name);
 /// Runs a program of the build's bin folder and waits for it.
 finished_program run_program(const std::string& name, const std::vector<std::string>& arguments);
 /// The same where no file may grow beyond the given number of 512-byte blocks, as if the disk were full.

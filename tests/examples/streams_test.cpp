@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <random>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "program.hpp"
@@ -84,6 +86,65 @@ TEST(stream_programs, video_finds_what_one_loop_finds) {
   const auto wrong = run_program("troupe-video", {"/no/such/video"});
   EXPECT_EQ(wrong.exit_code, 1);
   EXPECT_THAT(wrong.err, HasSubstr("/no/such/video: No such file"));
+}
+
+TEST(stream_programs, nexmark_answers_what_a_database_answers) {
+  if (!troupe_test::has_program("troupe-nexmark")) GTEST_SKIP() << "troupe-nexmark was not built: no SQLite";
+  for (const char* rate : {"30", "2000"}) {
+    const auto done = run_program("troupe-nexmark", {"--events", "30000", "--rate", rate, "--threads", "2", "--check"});
+    EXPECT_EQ(done.exit_code, 0) << done.out << done.err;
+    EXPECT_EQ(sorted_lines(done.out).size(), 9u);
+    EXPECT_THAT(done.out, testing::Not(HasSubstr("NOT")));
+    EXPECT_THAT(done.out, testing::Not(HasSubstr(": 0 rows")));
+  }
+  const auto timed = run_program("troupe-nexmark", {"--events", "20000", "--repeat", "1"});
+  EXPECT_EQ(timed.exit_code, 0) << timed.err;
+  EXPECT_THAT(timed.out, testing::Not(HasSubstr("ANOTHER ANSWER")));
+  const auto wrong = run_program("troupe-nexmark", {"--query", "9"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("'9' is no number from 0 to 8"));
+}
+
+TEST(stream_programs, spectrum_finds_what_fftw_finds_on_cores_and_on_a_device) {
+  if (!troupe_test::has_program("troupe-spectrum")) GTEST_SKIP() << "troupe-spectrum was not built: no FFTW";
+  const test::scratch_folder folder;
+  const std::string sound = folder.path() / "sound.wav", picture = folder.path() / "picture.pgm";
+  {
+    // 1500 Hz and, weaker, 3000 Hz at 8000 Hz, with some noise.
+    std::mt19937 random(1);
+    std::string data;
+    for (int i = 0; i < 24'000; ++i) {
+      const double t = i / 8000.0, pi = 3.14159265358979;
+      const auto v = static_cast<int>(8000 * std::sin(2 * pi * 1500 * t) + 2000 * std::sin(2 * pi * 3000 * t) +
+                                      static_cast<double>(random() % 1000));
+      data += static_cast<char>(v & 0xff);
+      data += static_cast<char>((v >> 8) & 0xff);
+    }
+    std::ofstream out(sound, std::ios::binary);
+    const auto number = [&](unsigned n, int bytes) {
+      for (int i = 0; i < bytes; ++i) out.put(static_cast<char>(n >> (8 * i)));
+    };
+    out << "RIFF";
+    number(static_cast<unsigned>(36 + data.size()), 4);
+    out << "WAVEfmt ";
+    for (const auto& [n, bytes] : {std::pair(16U, 4), {1U, 2}, {1U, 2}, {8000U, 4}, {16'000U, 4}, {2U, 2}, {16U, 2}})
+      number(n, bytes);
+    out << "data";
+    number(static_cast<unsigned>(data.size()), 4);
+    out << data;
+  }
+  for (const char* device : {"", "sim"}) {
+    std::vector<std::string> words{sound, "--out", picture, "--check"};
+    if (*device) words.insert(words.end(), {"--devices", device});
+    const auto done = run_program("troupe-spectrum", words);
+    EXPECT_EQ(done.exit_code, 0) << done.out << done.err;
+    EXPECT_THAT(done.out, HasSubstr("45 spectra of 1024 samples at 8000 Hz; most power at 1500.0 Hz"));
+    EXPECT_THAT(done.out, HasSubstr("\nthe same as FFTW"));
+    EXPECT_EQ(bytes_of(picture).size(), std::string("P5\n45 512\n255\n").size() + 45 * 512);
+  }
+  const auto wrong = run_program("troupe-spectrum", {"/etc/passwd"});
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("'/etc/passwd': it is no WAV file"));
 }
 
 }  // namespace

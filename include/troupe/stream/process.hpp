@@ -23,8 +23,8 @@ class key_context {
   virtual event_point watermark() const = 0;
   /// Passes an item on, with that time.
   virtual void emit(U u) = 0;
-  /// Has `on_time` called for the key when the watermark has reached this time, once: at once after this call if it has.
-  /// A key has one such time; the last one that was said counts.
+  /// Has `on_time` called for the key when the watermark has reached this time, once: at once after this call if it
+  /// has. A key has one such time; the last one that was said counts.
   virtual void wake_at(event_point) = 0;
   /// Forgets the key's state, and its time, when the function returns.
   virtual void forget() = 0;
@@ -34,7 +34,8 @@ class key_context {
 };
 
 struct process_options {
-  /// So long after a key's last item, in event time, its state is forgotten, and begins anew with the next item. 0: never.
+  /// So long after a key's last item, in event time, its state is forgotten, and begins anew with the next item. 0:
+  /// never.
   std::chrono::nanoseconds keep{0};
   /// What happens to an item on which `on_item` throws. It is not tried again: the state may have changed.
   failure fail = stream::fail;

@@ -76,8 +76,8 @@ class input {
 };
 
 /// A stream that has been started. The handle owns it: its destructor cancels the stream and waits 10 s at most for
-/// functions of stages that run; then all items and functions of the stream are gone, but for what `input` handles keep.
-/// What runs longer is left behind, with all that it uses. The runtime may go first: the stream then fails with
+/// functions of stages that run; then all items and functions of the stream are gone, but for what `input` handles
+/// keep. What runs longer is left behind, with all that it uses. The runtime may go first: the stream then fails with
 /// `error(runtime_stopped)`. Any thread may call. In a stage of the same stream `wait`, `wait_for` and `drain` throw
 /// `error(would_deadlock)`, `report` is not exact, and the destructor waits for nothing.
 class running {

@@ -2,6 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
+// g++ 12 destroys twice what is made inside the expression of a `co_yield` by braces, where that is an aggregate
+// with a string or the like (`co_yield line{text, 1}`): give such an item a name, and `co_yield std::move(item)`.
+//
 //   st::source<line> lines(int descriptor) {
 //     for (;;) {
 //       co_await st::readable(descriptor);

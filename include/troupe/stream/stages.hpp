@@ -1,5 +1,5 @@
-// What this file is for: stages of streams before they are joined to a flow: their options are checked, their types too.
-// SPDX-FileCopyrightText: the troupe authors
+// What this file is for: stages of streams before they are joined to a flow: their options are checked, their types
+// too. SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Not for users: stream.hpp has the functions that make them.

@@ -45,7 +45,8 @@ template <class T, int N>
 using frame = recycled<array<T, N>>;
 
 /// Makes frames: arrays of one tile with these sizes, of which `kept_max` at most are kept for later. What they hold at
-/// first was written by an earlier item, or by nobody. The runtime must be there, as the same object, when one is taken.
+/// first was written by an earlier item, or by nobody. The runtime must be there, as the same object, when one is
+/// taken.
 template <class T, std::size_t N>
 recycler<array<T, static_cast<int>(N)>> frames(runtime& rt, const index_t (&size)[N], std::size_t kept_max = 64,
                                                std::string name = "frame") {

@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // An item's own time (event time) comes from its data. A *watermark* is the time before which nothing more is expected:
-// the latest time seen, less `out_of_order`; it is said after each 64th item and when no item waits, so an item may be in
-// time that came a little later than promised. It travels among the items, holds for the slowest of merged flows, and
-// never goes back. A window is over when the watermark has reached its end. How long that takes on the clock depends on
-// the items alone, except where a flow is idle.
+// the latest time seen, less `out_of_order`; it is said after each 64th item and when no item waits, so an item may be
+// in time that came a little later than promised. It travels among the items, holds for the slowest of merged flows,
+// and never goes back. A window is over when the watermark has reached its end. How long that takes on the clock
+// depends on the items alone, except where a flow is idle.
 #pragma once
 
 #include <chrono>
@@ -52,7 +52,8 @@ constexpr windowing tumbling(std::chrono::nanoseconds size) { return {windowing:
 constexpr windowing sliding(std::chrono::nanoseconds size, std::chrono::nanoseconds slide) {
   return {windowing::shape::fixed, size, slide};
 }
-/// For each key, windows that end `gap` after their last item; an item at that moment begins another one. What is kept for them must be mergeable.
+/// For each key, windows that end `gap` after their last item; an item at that moment begins another one. What is kept
+/// for them must be mergeable.
 constexpr windowing session(std::chrono::nanoseconds gap) { return {windowing::shape::session, gap, gap}; }
 
 struct window_options {

@@ -60,11 +60,16 @@ class range_source {
     else
       ++*at_;
     if (*at_ == std::ranges::end(all_)) return answer::ended;
+    // Between two items lies all that stages do, too much for the processor to see that they come one after the other.
+    if constexpr (std::contiguous_iterator<std::ranges::iterator_t<Range>>)
+      for (std::size_t line = 0; line < sizeof(T) && line < ahead_bytes; line += 64)
+        __builtin_prefetch(reinterpret_cast<const char*>(std::to_address(*at_)) + ahead_bytes + line);
     to.emplace(**at_);
     return answer::item;
   }
 
  private:
+  static constexpr std::size_t ahead_bytes = 512;
   Range all_;
   std::optional<std::ranges::iterator_t<Range>> at_;
 };

@@ -293,8 +293,8 @@ class flat_lane final : public calling_lane<T, F, flat_lane<T, Range, U, F>> {
     origin from;
     std::optional<std::ranges::iterator_t<Range>> at{};
   };
-  // What is passed on of the range; when it throws, what it has made is through and the rest of it is given up. The range
-  // may have no end: the strand is left and entered again now and then.
+  // What is passed on of the range; when it throws, what it has made is through and the rest of it is given up. The
+  // range may have no end: the strand is left and entered again now and then.
   demand go_on(demand d) {
     for (int count = 0;; ++count) {
       if (count == at_once || this->self->home->is_interrupted()) {

@@ -12,6 +12,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <unordered_map>
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include <troupe/detail/streams/made_items.hpp>
+#include <troupe/detail/streams/panes.hpp>
 #include <troupe/detail/streams/stages.hpp>
 #include <troupe/stream/time.hpp>
 
@@ -30,8 +32,8 @@ inline std::int64_t saturated(std::int64_t a, std::int64_t b) {
   return b > 0 ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int64_t>::min() + 1;
 }
 
-/// Times of items are this far from 1970 at most, in ns, and windows this long, so that sums of the two exist: 146 and 36
-/// years.
+/// Times of items are this far from 1970 at most, in ns, and windows this long, so that sums of the two exist: 146 and
+/// 36 years.
 inline constexpr std::int64_t event_ns_max = std::int64_t{1} << 62, window_ns_max = std::int64_t{1} << 60;
 
 /// The ns since 1970 that a stage's function says; whole numbers are ns. False: it is out of range, or not a number.
@@ -205,7 +207,13 @@ class window_lane final : public inlet<T> {
         late_ns_(o.late.count()),
         out_(out),
         attempt_(of, counted),
-        made_(out, counted) {}
+        made_(out, counted) {
+    // What is passed on again when a late item has come is kept as it was, window by window.
+    const std::int64_t size = how_.size.count(), slide = how_.slide.count();
+    if constexpr (is_mergeable)
+      if (how_.kind == troupe::stream::windowing::shape::fixed && late_ns_ == 0 && slide < size && size % slide == 0)
+        panes_.emplace(fold_, size, slide);
+  }
 
   demand push(T&& item, const origin& from) override {
     counted.in.add();
@@ -241,6 +249,7 @@ class window_lane final : public inlet<T> {
   strand* self = nullptr;
 
  private:
+  static constexpr bool is_mergeable = !std::is_same_v<decltype(Fold::merge), troupe::stream::not_mergeable>;
   struct pane {
     S state;
     std::int64_t begin, end;
@@ -248,7 +257,6 @@ class window_lane final : public inlet<T> {
     int revision = -1;  // of what was passed on last
     origin from;
   };
-  using panes = std::vector<std::pair<const K*, pane*>>;
 
   // The item's time says which windows it is in; without one it is in none.
   demand add(T& item, const origin& from) {
@@ -272,6 +280,8 @@ class window_lane final : public inlet<T> {
       K key = std::invoke(key_of_, std::as_const(item));
       if (is_session)
         add_to_session(std::move(key), item, from);
+      else if (panes_)
+        panes_->add(in.last, std::move(key), item, from);
       else
         for (std::int64_t begin = in.last; begin >= in.first; begin -= how_.slide.count()) {
           const std::int64_t end = saturated(begin, how_.size.count());
@@ -285,9 +295,12 @@ class window_lane final : public inlet<T> {
     return made_.pass_on(demand::more);
   }
   pane& pane_of(const K& key, std::int64_t begin, std::int64_t end, const origin& from) {
-    auto& of_key = windows_[begin];
-    auto found = of_key.find(key);
-    if (found == of_key.end()) found = of_key.emplace(key, pane{fold_.initial, begin, end, ++order_, -1, from}).first;
+    if (!last_ || last_begin_ != begin) {
+      last_ = &windows_[begin];
+      last_begin_ = begin;
+    }
+    auto found = last_->find(key);
+    if (found == last_->end()) found = last_->emplace(key, pane{fold_.initial, begin, end, ++order_, -1, from}).first;
     return found->second;
   }
   void add_to(pane& p, const K& key, const T& item) {
@@ -295,7 +308,7 @@ class window_lane final : public inlet<T> {
     if (p.end <= now_) tell(key, p);  // it was over, and has changed
   }
   void add_to_session(K key, const T& item, const origin& from) {
-    if constexpr (std::is_same_v<decltype(fold_.merge), troupe::stream::not_mergeable>) {
+    if constexpr (!is_mergeable) {
       throw error(errc::bad_argument, "sessions need a fold with a merge");
     } else {
       auto& all = sessions_[key];
@@ -322,15 +335,24 @@ class window_lane final : public inlet<T> {
   void tell(const K& key, pane& p) {
     origin from = p.from;
     from.event_ns = p.end - 1;  // the last moment in it, for windows behind
-    made_.add(result{key, span_of(p), p.state, ++p.revision}, from);
+    made_.add(result{key, span_of(p.begin, p.end), p.state, ++p.revision}, from);
   }
-  static troupe::stream::span span_of(const pane& p) {
+  static troupe::stream::span span_of(std::int64_t begin, std::int64_t end) {
     using troupe::stream::event_point;
-    return {event_point(std::chrono::nanoseconds(p.begin)), event_point(std::chrono::nanoseconds(p.end))};
+    return {event_point(std::chrono::nanoseconds(begin)), event_point(std::chrono::nanoseconds(end))};
   }
   // Passes on the windows that end by then, and forgets those that no item can change any more.
   void end_windows(std::int64_t now) {
     const bool all = now == std::numeric_limits<std::int64_t>::max();
+    last_ = nullptr;
+    if constexpr (is_mergeable)
+      if (panes_) {
+        panes_->end_until(now, all, [&](const K& key, std::int64_t begin, std::int64_t end, S&& state, origin from) {
+          from.event_ns = end - 1;
+          made_.add(result{key, span_of(begin, end), std::move(state), 0}, from);
+        });
+        return;
+      }
     for (auto at = windows_.begin(); at != windows_.end();) {
       const std::int64_t end = saturated(at->first, how_.size.count());
       if (end > now && !all) break;
@@ -383,7 +405,10 @@ class window_lane final : public inlet<T> {
   const std::int64_t late_ns_;
   outlet<result>& out_;
   attempt<T> attempt_;
-  std::map<std::int64_t, std::unordered_map<K, pane>> windows_;  // by their beginnings
+  std::optional<sliding_panes<K, S, Fold>> panes_;               // of windows that slide, where that is less work
+  std::map<std::int64_t, std::unordered_map<K, pane>> windows_;  // of others, by their beginnings
+  std::unordered_map<K, pane>* last_ = nullptr;                  // in which the last item was
+  std::int64_t last_begin_ = 0;
   std::unordered_map<K, std::vector<pane>> sessions_;
   std::multimap<std::int64_t, K> ends_, later_;  // when a session may be over; when one that is over is forgotten
   std::uint64_t order_ = 0;
