@@ -208,6 +208,15 @@ template <class Fold>
 stages::window<Fold> window(std::string name, const windowing& w, const window_options& o, Fold f) {
   return {std::move(name), w, o, std::move(f)};
 }
+/// Has stages run in so many lanes, each with the items of its own keys: `make` is called once for each lane and puts
+/// stages behind a flow, which then run at the same time; what comes out of the lanes is merged. Items of one key keep
+/// their order and find the state of that key: `by_key("lanes", 4, &hit::host, [](auto f) { return f | key_by(&hit::host)
+/// | window(...); })`. Keys are shared out by their hash; a key that has most of the items keeps one lane busy. The
+/// stages of lane i have "#i" behind their names. `edge`: before each lane. 1 to 128 lanes.
+template <class Key, class Make>
+stages::lanes_by_key<Key, Make> by_key(std::string name, int lanes, Key key, Make make, const edge_options& edge = {}) {
+  return {std::move(name), lanes, std::move(key), std::move(make), edge};
+}
 /// Passes on pairs: the first item of `a` with the first of `b`, and so on. When one of the two has ended, what the
 /// other one still has is left out. Both wait for each other, each in an edge: where one is fed by what the other one
 /// is fed by too, neither may leave out more items than the edges hold.

@@ -143,7 +143,7 @@ TEST(stream_programs, spectrum_finds_what_fftw_finds_on_cores_and_on_a_device) {
     EXPECT_EQ(bytes_of(picture).size(), std::string("P5\n45 512\n255\n").size() + 45 * 512);
   }
   const auto wrong = run_program("troupe-spectrum", {"/etc/passwd"});
-  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("'/etc/passwd': it is no WAV file"));
 }
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <ranges>
@@ -281,6 +282,57 @@ struct process {
   auto after(const flow<T>& in) && {
     constexpr auto all = [](const T&) { return all_items{}; };
     return std::move(*this).after(keyed<T, std::decay_t<decltype(all)>>{in, all});
+  }
+};
+
+/// Groups of keys: what is kept for a key belongs to its group, and groups to lanes.
+inline constexpr std::size_t key_groups = 128;
+template <class Key>
+struct lane_of {
+  Key key;
+  std::size_t lanes;
+  template <class T>
+  std::size_t operator()(const T& item) const {
+    using K = std::decay_t<std::invoke_result_t<const Key&, const T&>>;
+    const auto mixed = static_cast<std::uint64_t>(std::hash<K>()(std::invoke(key, item))) * 0x9e3779b97f4a7c15U;
+    return (mixed >> 32) % key_groups % lanes;
+  }
+};
+template <class Key, class Make>
+struct lanes_by_key {
+  std::string name;
+  int lanes;
+  Key key;
+  Make make;
+  edge_options edge;
+  template <class T>
+  auto after(const flow<T>& in) && {
+    static_assert(std::is_invocable_v<const Key&, const T&>,
+                  "troupe::stream::by_key: the key cannot be taken from a const item of the stage before");
+    static_assert(std::is_invocable_v<Make&, flow<T>>,
+                  "troupe::stream::by_key: the last argument is a function that takes a flow and returns what it has "
+                  "become");
+    using R = typename std::invoke_result_t<Make&, flow<T>>::item;
+    if (lanes < 1 || lanes > static_cast<int>(key_groups))
+      refuse(name, std::to_string(lanes) + " lanes; 1 to " + std::to_string(key_groups));
+    const auto count = static_cast<std::size_t>(lanes);
+    using chooser = lane_of<Key>;
+    auto split = std::make_unique<parts::split_node<T, chooser>>(name, "by_key", chooser{key, count}, count);
+    auto& splitting = in.lead_to(std::move(split));
+    auto merge = std::make_unique<parts::merge_node<R>>(name + " merge");
+    parts::merge_node<R>& merging = *merge;
+    for (std::size_t i = 0; i < count; ++i) {
+      flow<T> way = out_of<T>(in.plan(), splitting, *splitting.outs[i]);
+      way.from().has_edge = true;
+      way.from().edge = edge;
+      const std::size_t before = in.plan()->nodes.size();
+      const flow<R> end = std::invoke(make, way);
+      const auto& nodes = in.plan()->nodes;
+      for (std::size_t n = before; n < nodes.size(); ++n) nodes[n]->rename(nodes[n]->name() + '#' + std::to_string(i));
+      end.connect(merging, merging, 0);
+    }
+    in.plan()->nodes.push_back(std::move(merge));
+    return out_of<R>(in.plan(), merging, merging.out);
   }
 };
 

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -204,6 +206,60 @@ TEST(stream_process, what_functions_throw_is_treated_as_the_options_say) {
   }
   EXPECT_THROW(start(st::process<told>("bad", 0, thrower, st::no_times(), {.fail = st::retry(1)})), troupe::error);
   EXPECT_THROW(start(st::process<told>("bad", 0, thrower, st::no_times(), {.keep = -1ns})), troupe::error);
+}
+
+TEST(stream_process, lanes_by_key_give_what_one_lane_gives_and_keep_the_order_of_each_key) {
+  for (unsigned seed = 1; seed <= 30; ++seed) {
+    std::mt19937 any(seed);
+    const auto draw = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(any); };
+    std::vector<event> all;
+    std::int64_t now = 0;
+    const int keys = draw(1, 40);
+    for (int i = 0, n = draw(0, 3000); i < n; ++i) all.push_back({draw(0, keys - 1), now += draw(0, 9)});
+    const auto windows_of = [&](auto f) {
+      return f | st::key_by(&event::key) | st::window("windows", st::tumbling(50ns), {}, st::count());
+    };
+    const auto rows = [&](int lanes) {
+      troupe::runtime rt(troupe::options{.threads = draw(1, 4)});
+      std::vector<std::tuple<std::int64_t, int, std::uint64_t>> got;
+      const auto keep = [&](const st::windowed<int, std::uint64_t>& w) {
+        got.emplace_back(w.window.begin.time_since_epoch().count(), w.key, w.value);
+      };
+      auto timed = st::from("events", all) | st::event_time("time", &event::at);
+      auto p = lanes == 0
+                   ? windows_of(timed) | st::sink("keep", keep)
+                   : timed | st::by_key("lanes", lanes, &event::key, windows_of, {.items = 8}) | st::sink("keep", keep);
+      auto r = p.start(rt);
+      r.wait();
+      expect_balanced(r.report());
+      std::map<int, std::int64_t> last;
+      for (const auto& [begin, key, count] : got) {
+        const auto [at, is_first] = last.emplace(key, begin);
+        if (is_first) continue;
+        EXPECT_LT(at->second, begin) << "key " << key;
+        at->second = begin;
+      }
+      std::sort(got.begin(), got.end());
+      return got;
+    };
+    const auto wanted = rows(0);
+    for (const int lanes : {1, 2, 7}) EXPECT_EQ(rows(lanes), wanted) << "seed " << seed << ", lanes " << lanes;
+  }
+}
+
+TEST(stream_process, lanes_by_key_have_names_and_bounds) {
+  const auto flow = [](int lanes) {
+    return st::from("events", std::vector<event>{{1, 1}}) |
+           st::by_key("lanes", lanes, &event::key, [](auto f) { return f | st::map("id", [](event e) { return e; }); });
+  };
+  EXPECT_THROW(flow(0), troupe::error);
+  EXPECT_THROW(flow(129), troupe::error);
+  troupe::runtime rt(troupe::options{.threads = 1});
+  auto p = flow(3) | st::sink("none", [](const event&) {});
+  const st::layout l = p.check(rt);
+  EXPECT_EQ(l.parts.size(), 5u) << l.text();  // the source with the split, three lanes, what is merged
+  EXPECT_EQ(l.parts.at(1).stages, std::vector<std::string>{"id#0"});
+  EXPECT_EQ(l.parts.at(3).stages, std::vector<std::string>{"id#2"});
 }
 
 }  // namespace

@@ -87,6 +87,8 @@ class node {
   node& operator=(const node&) = delete;
 
   const std::string& name() const { return name_; }
+  /// Before the stream starts.
+  void rename(std::string to) { name_ = std::move(to); }
   const char* kind() const { return kind_; }
 
   /// Makes the strand of a source; null: it is none.
@@ -122,7 +124,7 @@ class node {
   std::vector<strand*> strands;  ///< one for each lane, once it is planned
 
  private:
-  const std::string name_;
+  std::string name_;
   const char* const kind_;
 };
 
