@@ -453,6 +453,11 @@ void engine::add_stream(const std::shared_ptr<stage::crew>& s) {
   streams_.push_back(s);
 }
 
+std::vector<std::weak_ptr<stage::crew>> engine::streams() {
+  std::lock_guard hold(streams_lock_);
+  return streams_;
+}
+
 void engine::stop_streams() {
   std::vector<std::weak_ptr<stage::crew>> all;
   {

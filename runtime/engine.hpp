@@ -59,6 +59,8 @@ class engine : public std::enable_shared_from_this<engine> {
   int slots() const;
   /// Has a stream end with the runtime.
   void add_stream(const std::shared_ptr<stage::crew>&);
+  /// Of the streams that exist, in the order in which they were added.
+  std::vector<std::weak_ptr<stage::crew>> streams();
   /// True once the runtime is being shut down: what would go on for ever ends now.
   bool is_stopping() const { return is_stopping_.load(std::memory_order_acquire); }
 

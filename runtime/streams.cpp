@@ -75,6 +75,8 @@ void call_after(engine& e, std::span<const future<void>> tasks, std::function<vo
 
 }  // namespace
 
+engine& entrance::the_engine(const runtime& rt) { return rt.the_engine(); }
+
 future<void> entrance::run(engine& e, const task_options& o, const graph& g) { return runtime::run_at(e, o, g); }
 
 troupe::stream::layout entrance::check(runtime& rt, const plan& p) {

@@ -13,6 +13,7 @@
 #include "tools/devices.hpp"
 #include "tools/node.hpp"
 #include "tools/nodes.hpp"
+#include "tools/streams.hpp"
 
 namespace {
 
@@ -30,7 +31,7 @@ struct session {
   int code = 0;
   bool json = false, no_measure = false;
   std::string file, folder, cluster, node, drain_on = "SIGTERM";
-  int authority_days = 3650, days = 365, drain_seconds = 30, look_ms = 3000;
+  int authority_days = 3650, days = 365, drain_seconds = 30, look_ms = 3000, every_ms = 0;
   double memory_gib = 0;
   std::vector<std::string> quantities;
   troupe::tools::node_command work;
@@ -131,6 +132,15 @@ void add_nodes(CLI::App& app, session& s) {
   });
 }
 
+void add_streams(CLI::App& app, session& s) {
+  auto* streams = app.add_subcommand("streams", "Shows the streams of a program that has a report_socket");
+  streams->add_option("PATH", s.file, "the path of its socket")->required();
+  streams->add_option("--every", s.every_ms, "milliseconds after which they are shown again, until it ends; 0: once")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 86'400'000));
+  streams->callback([&s] { s.code = troupe::tools::show_streams(s.file, std::chrono::milliseconds(s.every_ms)); });
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -141,6 +151,7 @@ int main(int count, char** words) {
   add_credentials(app, s);
   add_node(app, s);
   add_nodes(app, s);
+  add_streams(app, s);
 
   const std::string version = std::string("troupe ") + troupe::version();
   app.set_version_flag("--version", version);

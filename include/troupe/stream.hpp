@@ -57,6 +57,7 @@
 #include <troupe/stream/stages.hpp>
 #include <troupe/stream/tasks.hpp>
 #include <troupe/stream/time.hpp>
+#include <troupe/stream/watch.hpp>
 
 namespace troupe::stream {
 

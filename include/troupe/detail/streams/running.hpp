@@ -50,6 +50,7 @@ struct entrance {
   static troupe::stream::layout check(runtime&, const plan&);
   /// Takes the plan's parts. Throws the same.
   static std::shared_ptr<machine> start(runtime&, std::shared_ptr<plan>, const troupe::stream::start_options&);
+  static engine& the_engine(const runtime&);
   static future<void> run(engine&, const task_options&, const graph&);
 };
 
