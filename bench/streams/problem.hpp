@@ -28,7 +28,7 @@ class stream_problem {
       : kind(k), stages(number_of_stages), items(number_of_items) {}
 
   static constexpr std::size_t frame_bytes = std::size_t{1} << 20, frames_max = 4;
-  static constexpr double rate = 20'000;  // a second
+  double rate = 20'000;  ///< of `timed`, in items a second; 0: each is due at once
 
   /// A frame as it leaves the source, a stage's work on it, and what the sink makes of it.
   static void fill(std::vector<std::uint8_t>& f, std::uint64_t i) {
@@ -45,6 +45,7 @@ class stream_problem {
   /// The time at which an item is due, in ns on the steady clock; waits for it, as a sensor would.
   static std::int64_t now() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
   std::int64_t wait_until_due(std::size_t i) {
+    if (rate == 0) return now();
     if (i == 0) begin_ = now() + 1'000'000;
     const std::int64_t due = begin_ + static_cast<std::int64_t>(1e9 / rate * static_cast<double>(i));
     while (now() < due) {
