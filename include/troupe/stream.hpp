@@ -144,6 +144,13 @@ inline auto unbatch(std::string name) {
 /// Has the next stage run at the same time as those before: puts an edge between them, with these bounds, whatever the
 /// next stage's options say.
 inline stages::async async(const edge_options& o = {}) { return {o}; }
+/// The same with an edge that keeps the latest: where it is full, an item takes the place of the last one that waits with
+/// the same key, which is dropped; where none has, what has waited longest is dropped. `edge_options::full` does not
+/// count. The key is taken under the edge's lock, often: let it be a member, and let it not throw.
+template <class Key>
+stages::latest_by<Key> latest_by(Key key, const edge_options& o = {}) {
+  return {std::move(key), o};
+}
 /// Passes a copy of each item to each of N flows: `auto [a, b] = f | tee<2>("copies")`.
 template <std::size_t N>
 stages::split<std::nullptr_t, N> tee(std::string name) {

@@ -22,6 +22,7 @@
 #include <utility>
 
 #include <troupe/detail/deadline.hpp>
+#include <troupe/error.hpp>
 
 namespace troupe::stream {
 
@@ -113,5 +114,20 @@ class [[nodiscard]] source {
   explicit source(std::coroutine_handle<promise_type> h) : frame_(h) {}
   std::coroutine_handle<promise_type> frame_;
 };
+
+/// Numbers from 0 on, one each `period`, for ever: a timer. Each is due at its time, so latencies count from then; those
+/// for which there was no room in time come at once afterwards. Throws `error(bad_argument)` unless it is positive.
+inline source<std::uint64_t> ticks(std::chrono::nanoseconds period) {
+  if (period.count() <= 0) throw error(errc::bad_argument, "ticks: the period is not positive");
+  return [](std::chrono::nanoseconds each) -> source<std::uint64_t> {
+    auto next = std::chrono::steady_clock::now();
+    for (std::uint64_t n = 0;; ++n) {
+      co_await sleep_until{next};
+      due<std::uint64_t> tick(n, next);
+      co_yield std::move(tick);
+      next += each;
+    }
+  }(period);
+}
 
 }  // namespace troupe::stream

@@ -120,6 +120,24 @@ struct async {
     return in;
   }
 };
+template <class Key>
+struct latest_by {
+  Key key;
+  edge_options o;
+  template <class T>
+  auto after(const flow<T>& in) && {
+    static_assert(std::is_invocable_v<const Key&, const T&>,
+                  "troupe::stream::latest_by: the key cannot be taken from a const item of the stage before");
+    if (in.from().has_edge) refuse(in.from().from->name(), "there is an edge behind it already");
+    in.from().has_edge = true;
+    in.from().edge = o;
+    in.from().edge.full = when_full::drop_oldest;
+    in.from().same = [key = std::move(key)](const T& a, const T& b) {
+      return std::invoke(key, a) == std::invoke(key, b);
+    };
+    return in;
+  }
+};
 template <class F, std::size_t N>
 struct split {
   std::string name;

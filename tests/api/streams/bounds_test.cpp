@@ -2,18 +2,28 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <ranges>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <troupe/stream.hpp>
 #include <troupe/troupe.hpp>
 
 #include "ledgers.hpp"
+#include "tests/support/sanitizers.hpp"
 
 namespace {
 
@@ -230,6 +240,94 @@ TEST(stream_bounds, an_edge_that_nobody_takes_from_is_reported) {
   go.open();
   r.wait();
   EXPECT_TRUE(r.report().stalls.empty());
+}
+
+TEST(stream_bounds, an_edge_that_keeps_the_latest_drops_older_items_of_the_same_key) {
+  troupe::runtime rt(troupe::options{.threads = 2});
+  slow_sink sink;
+  struct quote {
+    int symbol, price;
+  };
+  std::vector<std::pair<int, int>> got;
+  auto p = st::from<quote>("quotes", {.items = 1}) | st::latest_by(&quote::symbol, {.items = 8}) |
+           st::sink("slow", [&](const quote& q) {
+             troupe::yield_core([&] { static_cast<void>(sink.go.pass()); });
+             got.emplace_back(q.symbol, q.price);
+           });
+  auto r = p.start(rt);
+  for (int price = 0; price < 100; ++price)
+    for (int symbol = 0; symbol < 5; ++symbol)
+      ASSERT_EQ(r.input<quote>("quotes").push({symbol, price}), st::pushed::ok);
+  sink.go.open();
+  r.drain(test::patience);
+  const st::report told = r.report();
+  expect_balanced(told);
+  EXPECT_EQ(told.items.delivered + told.items.dropped, 500u);
+  EXPECT_LE(got.size(), 12u);
+  EXPECT_GE(told.items.dropped, 488u);
+  // The last one of each symbol has come, and prices of a symbol only rise.
+  std::map<int, int> last;
+  for (const auto& [symbol, price] : got) {
+    const auto [of, is_first] = last.try_emplace(symbol, price);
+    if (is_first) continue;
+    EXPECT_GT(price, of->second);
+    of->second = price;
+  }
+  for (int symbol = 0; symbol < 5; ++symbol) EXPECT_EQ(last[symbol], 99) << symbol;
+}
+
+// The resident memory of this process, in bytes.
+std::size_t resident() {
+  std::ifstream facts("/proc/self/statm");
+  std::size_t all = 0, pages = 0;
+  facts >> all >> pages;
+  return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+TEST(slow_stream_bounds, memory_does_not_grow_with_the_number_of_items) {
+  if (test::sanitized) GTEST_SKIP() << "sanitizers keep memory of their own";
+  troupe::runtime rt(troupe::options{.threads = 2});
+  constexpr std::uint64_t count = 10'000'000;
+  std::size_t early = 0, most = 0;
+  std::uint64_t seen = 0;
+  auto p = st::from("numbers", std::views::iota(std::uint64_t{0}, count)) | st::async() |
+           st::map("text", [](std::uint64_t i) { return std::string(40, static_cast<char>('a' + i % 26)); },
+                   {.parallel = 2}) |
+           st::sink("sum", [&](const std::string&) {
+             if (++seen == count / 100) early = resident();
+             if (seen % (count / 100) == 0) most = std::max(most, resident());
+           });
+  auto r = p.start(rt);
+  r.wait();
+  EXPECT_EQ(seen, count);
+  EXPECT_LT(most, early + (4u << 20));
+}
+
+TEST(slow_stream_bounds, a_slow_sink_holds_no_more_frames_than_the_bound) {
+  if (test::sanitized) GTEST_SKIP() << "sanitizers keep memory of their own";
+  troupe::runtime rt(troupe::options{.threads = 2});
+  using frame = st::recycled<std::vector<char>>;
+  const std::size_t before = resident();
+  std::size_t most = 0;
+  std::uint64_t in_flight = 0;
+  const st::recycler<std::vector<char>> memory(64);
+  auto p = st::from("frames",
+                    [&, i = 0]() mutable -> std::optional<frame> {
+                      if (i++ == 400) return {};
+                      frame f = memory.take();
+                      f->assign(1u << 20, 'x');
+                      return f;
+                    }) |
+           st::async({.items = 16}) | st::sink("slow", [&](const frame&) {
+             // A sink that takes 2 ms, as a disk might.
+             troupe::yield_core([] { std::this_thread::sleep_for(std::chrono::milliseconds(2)); });
+             most = std::max(most, resident());
+           });
+  auto r = p.start(rt);
+  r.wait();
+  for (const auto& e : r.report().edges) in_flight = std::max(in_flight, e.items_max);
+  EXPECT_LE(in_flight, 16u);
+  EXPECT_LT(most, before + (16u << 20) + (32u << 20));
 }
 
 }  // namespace

@@ -556,4 +556,26 @@ TEST(stream_life, functions_that_give_their_core_away_leave_it_to_their_own_stre
   p.start(rt).wait();
 }
 
+TEST(stream_life, ticks_come_at_their_times_and_late_ones_count_from_when_they_were_due) {
+  troupe::runtime rt(troupe::options{.threads = 1});
+  std::vector<std::uint64_t> got;
+  const auto begin = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point fifth{};
+  auto p = st::from("ticks", st::ticks(std::chrono::milliseconds(10))) | st::sink("keep", [&](std::uint64_t n) {
+             got.push_back(n);
+             if (n == 5) fifth = std::chrono::steady_clock::now();
+             // One that takes as long as five of them.
+             const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(n == 10 ? 50 : 0);
+             while (std::chrono::steady_clock::now() < until) {
+             }
+           });
+  auto r = p.start(rt);
+  ASSERT_TRUE(test::comes_true([&] { return r.report().items.delivered >= 20; }));
+  const st::report told = r.drain(test::patience);
+  EXPECT_GE(fifth - begin, std::chrono::milliseconds(50));
+  for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], i);
+  EXPECT_GE(told.latency.max(), std::chrono::milliseconds(30));  // what came behind the tenth waited for it
+  EXPECT_THROW(static_cast<void>(st::ticks(std::chrono::nanoseconds(0))), troupe::error);
+}
+
 }  // namespace

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -314,6 +315,10 @@ class edge final : public edge_base {
           }
           return received::no;
         }
+        if (same_ && replace(item, from, bytes)) {
+          next = demand::pause;
+          return received::yes;
+        }
         if (bounds_.full == troupe::stream::when_full::drop_oldest)
           while (head_ != tail_ && at(head_).what != slot::reserved && !fits(bytes)) drop_oldest();
         if (!fits(bytes)) {  // the newest is dropped; all others are in the hands of the strand behind
@@ -338,6 +343,8 @@ class edge final : public edge_base {
     if (wake) wake->home->ready(*wake);
     return received::yes;
   }
+  /// Where there is no room, an item takes the place of one that waits and is the same in that sense. Before it is used.
+  void keep_latest(std::function<bool(const T&, const T&)> same) { same_ = std::move(same); }
   /// The same for a thread outside all strands, which waits for room until the deadline.
   received offer_until(T& item, const origin& from, std::size_t bytes, std::chrono::steady_clock::time_point deadline) {
     for (;;) {
@@ -532,6 +539,22 @@ class edge final : public edge_base {
     --filled_;
     ++dropped_;
   }
+  // Under the lock. The last one that is the same, if the bytes fit then; it is dropped.
+  bool replace(T& item, const origin& from, std::size_t bytes) {
+    for (std::uint64_t at_place = tail_; at_place-- != head_;) {
+      slot& s = at(at_place);
+      if (s.what != slot::filled || !same_(std::as_const(*s.value()), std::as_const(item))) continue;
+      if (bytes > s.bytes && bytes - s.bytes > bounds_.bytes - std::min(bytes_, bounds_.bytes)) return false;
+      bytes_ = bytes_ - s.bytes + bytes;
+      bytes_max_ = std::max<std::uint64_t>(bytes_max_, bytes_);
+      std::destroy_at(s.value());
+      s.put(std::move(item), from, bytes);
+      ++pushed_;
+      ++dropped_;
+      return true;
+    }
+    return false;
+  }
   void enter_outside(int by) {
     std::lock_guard hold(lock_);
     if (outside_ == 0 && by > 0 && waiters_.empty()) blocked_since_ = now_ns();
@@ -540,6 +563,7 @@ class edge final : public edge_base {
 
   const std::uint64_t mask_;
   std::unique_ptr<slot[]> ring_;
+  std::function<bool(const T&, const T&)> same_;
 };
 
 }  // namespace troupe::detail::streams

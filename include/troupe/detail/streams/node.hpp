@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <typeinfo>
@@ -250,6 +251,7 @@ class outlet final : public outlet_base {
   void fuse() override { next.assign(1, &target->at(0)); }
   void connect(edge_base& e, const std::vector<strand*>& lanes, bool keeps_order) override {
     auto& typed = static_cast<streams::edge<T>&>(e);
+    if (same) typed.keep_latest(std::move(same));
     for (strand* s : lanes) {
       if (keeps_order) {
         auto way = std::make_unique<ordered_entry<T>>(typed, *s);
@@ -265,8 +267,9 @@ class outlet final : public outlet_base {
   inlet<T>& of(int lane) { return *next[static_cast<std::size_t>(lane)]; }
 
   port_base<T>* target = nullptr;
-  std::vector<inlet<T>*> next;             ///< of each lane
-  std::vector<ordered_entry<T>*> ordered;  ///< of each lane, where the order is kept
+  std::function<bool(const T&, const T&)> same;  ///< of the edge behind, where it keeps the latest
+  std::vector<inlet<T>*> next;                   ///< of each lane
+  std::vector<ordered_entry<T>*> ordered;        ///< of each lane, where the order is kept
 
  private:
   std::vector<std::unique_ptr<inlet<T>>> own_;
