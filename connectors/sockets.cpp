@@ -425,22 +425,23 @@ struct socket_writer::state {
   descriptor socket;
   std::string buffer;
 
-  // Waits without a worker. Throws when the runtime stops.
+  // Waits without a worker. Throws when the stream has ended, or the runtime stops.
+  static constexpr int slice_ms = 50;
   static void wait_writable(const descriptor& d) {
-    for (pollfd p{d.get(), POLLOUT, 0}; !wait(&p, 1000);) {
+    for (pollfd p{d.get(), POLLOUT, 0}; !wait(&p, slice_ms);) {
     }
   }
   static void pause(std::chrono::milliseconds t) {
     for (const auto until = std::chrono::steady_clock::now() + t;;) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
       if (left.count() <= 0) return;
-      wait(nullptr, static_cast<int>(std::min<std::int64_t>(left.count(), 1000)));
+      wait(nullptr, static_cast<int>(std::min<std::int64_t>(left.count(), slice_ms)));
     }
   }
   static bool wait(pollfd* p, int limit_ms) {
     std::optional<this_task::core_yielded> away;
     if (this_task::inside()) away.emplace();
-    if (this_task::stop_requested()) throw error(errc::runtime_stopped, "the runtime was shut down");
+    if (this_task::stop_requested()) throw error(errc::cancelled, "the stream has ended");
     return ::poll(p, p ? 1 : 0, limit_ms) > 0;
   }
   // The other end has closed the connection: what is sent now would be lost.

@@ -62,7 +62,12 @@ void call_after(engine& e, std::span<const future<void>> tasks, std::function<vo
   task_record* const r = make_record(to, nullptr, nullptr, std::move(f), static_cast<const box<1>*>(nullptr),
                                      static_cast<const extent<1>*>(nullptr));
   const future<void> held(r);
-  if (tasks.size() > task_record::inline_accesses) size_accesses(*r, tasks.size());
+  try {
+    if (tasks.size() > task_record::inline_accesses) size_accesses(*r, tasks.size());
+  } catch (...) {
+    discard(r);
+    throw;
+  }
   for (const future<void>& t : tasks) {
     retain(t.task());
     access& x = r->accesses[r->access_count++];
@@ -99,7 +104,9 @@ std::shared_ptr<machine> entrance::start(runtime& rt, std::shared_ptr<plan> p, c
       c->lost(std::make_exception_ptr(error(errc::runtime_stopped, "the runtime was shut down")));
       return;
     }
-    home(*at).spawn(how, runner(c, which));
+    task_options stoppable = how;
+    stoppable.stop = c->stop_token();
+    home(*at).spawn(stoppable, runner(c, which));
   };
   const auto after = [weak = e.weak_from_this()](std::span<const future<void>> tasks, std::function<void()> f) {
     const std::shared_ptr<engine> at = weak.lock();

@@ -316,6 +316,7 @@ void crew::end(ts::state how, std::exception_ptr why) noexcept {
     error_ = std::move(why);
     note_end();
   }
+  over_.request_stop();
   for (const auto& n : plan_->nodes) {
     n->shut();
     n->stop_tasks();

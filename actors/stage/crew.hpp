@@ -80,6 +80,8 @@ class crew final : public streams::machine, public streams::scheduler, public st
   /// The runtime stops: so does the stream, whatever it waits for.
   void stop() noexcept;
   const std::shared_ptr<holders>& held_by() const { return holders_; }
+  /// Tells functions of stages that the stream has ended before its time (`this_task::stop_requested`).
+  std::stop_token stop_token() const { return over_.get_token(); }
 
   // ---- machine
   troupe::stream::report report() override;
@@ -153,6 +155,7 @@ class crew final : public streams::machine, public streams::scheduler, public st
   bool is_watched_ = false;      // whether what waits in line waits too long
   bool is_extra_ = false;        // that runner is for workers that have been given away by functions
 
+  std::stop_source over_;
   const std::shared_ptr<holders> holders_ = std::make_shared<holders>();
 
   std::mutex timers_lock_;

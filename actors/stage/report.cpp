@@ -90,7 +90,7 @@ std::string crew::stall_of(const streams::edge_base& e, std::int64_t waits_ns) c
     case streams::strand::phase::ready:
       return text + "it waits for a worker";
     default:
-      return text + "it waits for room behind it, or for the time of a retry";
+      return text + "it waits for room behind it, for the time of a retry, or for another flow";
   }
 }
 

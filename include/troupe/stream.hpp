@@ -144,9 +144,9 @@ inline auto unbatch(std::string name) {
 /// Has the next stage run at the same time as those before: puts an edge between them, with these bounds, whatever the
 /// next stage's options say.
 inline stages::async async(const edge_options& o = {}) { return {o}; }
-/// The same with an edge that keeps the latest: where it is full, an item takes the place of the last one that waits with
-/// the same key, which is dropped; where none has, what has waited longest is dropped. `edge_options::full` does not
-/// count. The key is taken under the edge's lock, often: let it be a member, and let it not throw.
+/// The same with an edge that keeps the latest: where it is full, an item takes the place of the last one that waits
+/// with the same key, which is dropped; where none has, what has waited longest is dropped. `edge_options::full` does
+/// not count. The key is taken under the edge's lock, often: let it be a member, and let it not throw.
 template <class Key>
 stages::latest_by<Key> latest_by(Key key, const edge_options& o = {}) {
   return {std::move(key), o};
@@ -218,7 +218,8 @@ stages::window<Fold> window(std::string name, const windowing& w, const window_o
 }
 /// Has stages run in so many lanes, each with the items of its own keys: `make` is called once for each lane and puts
 /// stages behind a flow, which then run at the same time; what comes out of the lanes is merged. Items of one key keep
-/// their order and find the state of that key: `by_key("lanes", 4, &hit::host, [](auto f) { return f | key_by(&hit::host)
+/// their order and find the state of that key: `by_key("lanes", 4, &hit::host, [](auto f) { return f |
+/// key_by(&hit::host)
 /// | window(...); })`. Keys are shared out by their hash; a key that has most of the items keeps one lane busy. The
 /// stages of lane i have "#i" behind their names. `edge`: before each lane. 1 to 128 lanes.
 template <class Key, class Make>
@@ -247,6 +248,9 @@ auto join(std::string name, const stages::keyed<A, KeyA>& a, const stages::keyed
   if (when.kind == joining::shape::window && (when.size.count() <= 0 || when.size.count() > parts::window_ns_max))
     stages::refuse(name, "a window of no time, or of more than 36 years");
   using R = std::decay_t<std::invoke_result_t<F&, const A&, const B&>>;
+  static_assert(!std::is_void_v<R>, "troupe::stream::join: the function returns nothing; return what is to go on");
+  static_assert(stages::is_key<std::decay_t<std::invoke_result_t<KeyA&, const A&>>>,
+                "troupe::stream::join: keys need std::hash and ==");
   using body = parts::pairing<A, B, KeyA, KeyB, F, R>;
   static_assert(std::is_same_v<typename body::K, std::decay_t<std::invoke_result_t<KeyB&, const B&>>>,
                 "troupe::stream::join: the keys of the two flows are of different types");
@@ -257,7 +261,8 @@ auto join(std::string name, const stages::keyed<A, KeyA>& a, const stages::keyed
 /// Passes on, for each item of the first flow, what `f(item, row)` returns: `row` points to the item of the second
 /// flow, the table, that was the last with the same key at the item's time; it is null if there was none. So an item
 /// waits until the watermark of the table has passed its time, or the table has ended, or is idle. Items keep their
-/// order. A table without times: items that have times wait until it has ended; those without are answered at once,
+/// order. One whose time is before the watermark of its own flow is dropped, and counted as late: its row may be
+/// forgotten. A table without times: items that have times wait until it has ended; those without are answered at once,
 /// with what is there. Rows are kept until a newer one of their key counts for all items to come; keys are kept for
 /// ever.
 template <class A, class KeyA, class B, class KeyB, class F>
@@ -268,12 +273,23 @@ auto lookup(std::string name, const stages::keyed<A, KeyA>& a, const stages::key
   if (o.waiting < 1 || o.waiting > (std::size_t{1} << 24))
     stages::refuse(name, "room for " + std::to_string(o.waiting) + " items that wait; 1 to 2^24");
   using R = std::decay_t<std::invoke_result_t<F&, const A&, const B*>>;
+  static_assert(!std::is_void_v<R>, "troupe::stream::lookup: the function returns nothing; return what is to go on");
+  static_assert(stages::is_key<std::decay_t<std::invoke_result_t<KeyA&, const A&>>>,
+                "troupe::stream::lookup: keys need std::hash and ==");
   using body = parts::looking_up<A, B, KeyA, KeyB, F, R>;
   static_assert(std::is_same_v<typename body::K, std::decay_t<std::invoke_result_t<KeyB&, const B&>>>,
                 "troupe::stream::lookup: the keys of items and rows are of different types");
   using node = parts::join_node<A, B, R, body>;
   return stages::end_both<R>(a.of, table.of,
                              std::make_unique<node>(std::move(name), "lookup", a.key, table.key, std::move(f), o));
+}
+template <class A, class B, class... Rest>
+void join(const std::string&, const flow<A>&, const flow<B>&, const Rest&...) {
+  static_assert(sizeof(A) == 0, "troupe::stream::join: put key_by behind each of the two flows");
+}
+template <class A, class B, class... Rest>
+void lookup(const std::string&, const flow<A>&, const flow<B>&, const Rest&...) {
+  static_assert(sizeof(A) == 0, "troupe::stream::lookup: put key_by behind each of the two flows");
 }
 /// Keeps a state for each key, which begins as `initial`: calls `on_item(context, state, item)` for each item; it may
 /// pass on items of type U, any number of them, and ask for a call of `on_time(context, state)` at a time: see
@@ -282,6 +298,10 @@ template <class U, class S, class OnItem, class OnTime = no_times>
 stages::process<U, S, OnItem, OnTime> process(std::string name, S initial, OnItem on_item, OnTime on_time = {},
                                               const process_options& o = {}) {
   return {std::move(name), std::move(initial), std::move(on_item), std::move(on_time), o};
+}
+template <class U, class S, class OnItem>
+stages::process<U, S, OnItem, no_times> process(std::string name, S initial, OnItem on_item, const process_options& o) {
+  return {std::move(name), std::move(initial), std::move(on_item), {}, o};
 }
 /// Hands each item to `f`: the end. The item counts as delivered when `f` returns.
 template <class F>

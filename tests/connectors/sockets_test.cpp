@@ -435,4 +435,25 @@ TEST(sockets, addresses_and_options_that_make_no_sense_are_refused) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+TEST(sockets, a_writer_that_waits_ends_with_its_stream) {
+  troupe::runtime rt(troupe::options{.threads = 2});
+  std::string nobody;
+  {
+    plain_server server;
+    nobody = server.address();
+  }
+  plain_server reads_nothing;
+  for (const std::string& to : {nobody, reads_nothing.address()}) {
+    const auto begin = std::chrono::steady_clock::now();
+    {
+      auto p = st::from("texts", std::vector<std::string>(1000, std::string(100'000, 'x'))) |
+               st::sink("out", connect::socket_writer(to, {.backoff = 10s}));
+      auto r = p.start(rt);
+      EXPECT_FALSE(r.wait_for(200ms));
+      r.cancel();
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+  }
+}
+
 }  // namespace

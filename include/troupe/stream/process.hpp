@@ -34,10 +34,11 @@ class key_context {
 };
 
 struct process_options {
-  /// So long after a key's last item, in event time, its state is forgotten, and begins anew with the next item. 0:
-  /// never.
+  /// So long after a key's last item, in event time, its state is forgotten, with the time that it has asked for, and
+  /// begins anew with the next item. 0: never.
   std::chrono::nanoseconds keep{0};
-  /// What happens to an item on which `on_item` throws. It is not tried again: the state may have changed.
+  /// What happens to an item on which `on_item` throws. It is not tried again, for the state may have changed; what the
+  /// call has emitted goes on.
   failure fail = stream::fail;
 };
 

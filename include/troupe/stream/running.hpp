@@ -78,7 +78,9 @@ class input {
 /// A stream that has been started. The handle owns it: its destructor cancels the stream and waits 10 s at most for
 /// functions of stages that run; then all items and functions of the stream are gone, but for what `input` handles
 /// keep. What runs longer is left behind, with all that it uses. The runtime may go first: the stream then fails with
-/// `error(runtime_stopped)`. Any thread may call. In a stage of the same stream `wait`, `wait_for` and `drain` throw
+/// `error(runtime_stopped)`. Functions of stages that take long see `this_task::stop_requested()` when the stream ends
+/// early. Any thread may call, but no task that a stage of the same stream has spawned: its stream waits for it. In a
+/// stage of the same stream `wait`, `wait_for` and `drain` throw
 /// `error(would_deadlock)`, `report` is not exact, and the destructor waits for nothing.
 class running {
  public:

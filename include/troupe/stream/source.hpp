@@ -115,8 +115,9 @@ class [[nodiscard]] source {
   std::coroutine_handle<promise_type> frame_;
 };
 
-/// Numbers from 0 on, one each `period`, for ever: a timer. Each is due at its time, so latencies count from then; those
-/// for which there was no room in time come at once afterwards. Throws `error(bad_argument)` unless it is positive.
+/// Numbers from 0 on, one each `period`, for ever: a timer. Each is due at its time, so latencies count from then;
+/// those for which there was no room in time come at once afterwards. Throws `error(bad_argument)` unless it is
+/// positive.
 inline source<std::uint64_t> ticks(std::chrono::nanoseconds period) {
   if (period.count() <= 0) throw error(errc::bad_argument, "ticks: the period is not positive");
   return [](std::chrono::nanoseconds each) -> source<std::uint64_t> {

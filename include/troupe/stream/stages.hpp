@@ -204,6 +204,16 @@ struct tasks {
   }
 };
 
+template <class X>
+inline constexpr bool is_flow = false;
+template <class T>
+inline constexpr bool is_flow<flow<T>> = true;
+template <class K>
+concept is_key = requires(const K& a, const K& b) {
+  { std::hash<K>()(a) } -> std::convertible_to<std::size_t>;
+  { a == b } -> std::convertible_to<bool>;
+};
+
 template <class F>
 struct event_time {
   std::string name;
@@ -253,8 +263,13 @@ struct window {
   auto after(const keyed<T, F>& in) && {
     using K = std::decay_t<std::invoke_result_t<const F&, const T&>>;
     using S = std::decay_t<decltype(f.initial)>;
+    static_assert(is_key<K>, "troupe::stream::window: keys need std::hash and ==");
     static_assert(std::is_invocable_v<decltype(f.add)&, S&, const T&>,
                   "troupe::stream::window: the fold cannot add an item of the stage before");
+    static_assert(std::is_same_v<std::decay_t<decltype(f.merge)>, not_mergeable> ||
+                      std::is_invocable_v<decltype(f.merge)&, S&, S&>,
+                  "troupe::stream::window: the fold's merge cannot be called with two states, by reference");
+    static_assert(parts::is_copyable<S>::value, "troupe::stream::window: states are copied, and this one cannot be");
     if (w.size.count() <= 0 || w.slide.count() <= 0) refuse(name, "a window of no time");
     if (w.slide > w.size) refuse(name, "windows that begin more seldom than they are long leave items out");
     if (w.size.count() > parts::window_ns_max) refuse(name, "a window of more than 36 years");
@@ -282,6 +297,7 @@ struct process {
   auto after(const keyed<T, F>& in) && {
     using K = std::decay_t<std::invoke_result_t<const F&, const T&>>;
     using context = key_context<K, U>;
+    static_assert(is_key<K>, "troupe::stream::process: keys need std::hash and ==");
     static_assert(std::is_invocable_v<OnItem&, context&, S&, const T&>,
                   "troupe::stream::process: on_item cannot be called with key_context&, the state and a const item");
     static_assert(std::is_invocable_v<OnTime&, context&, S&>,
@@ -330,7 +346,13 @@ struct lanes_by_key {
     static_assert(std::is_invocable_v<Make&, flow<T>>,
                   "troupe::stream::by_key: the last argument is a function that takes a flow and returns what it has "
                   "become");
+    static_assert(is_flow<std::invoke_result_t<Make&, flow<T>>>,
+                  "troupe::stream::by_key: the last argument has to return a flow: no sink, and no key_by, at its end");
+    static_assert(is_key<std::decay_t<std::invoke_result_t<const Key&, const T&>>>,
+                  "troupe::stream::by_key: keys need std::hash and ==");
     using R = typename std::invoke_result_t<Make&, flow<T>>::item;
+    if (edge.items < 1 || edge.items > (std::size_t{1} << 24) || edge.bytes < 1)
+      refuse(name, "an edge for " + std::to_string(edge.items) + " items and " + std::to_string(edge.bytes) + " bytes");
     if (lanes < 1 || lanes > static_cast<int>(key_groups))
       refuse(name, std::to_string(lanes) + " lanes; 1 to " + std::to_string(key_groups));
     const auto count = static_cast<std::size_t>(lanes);
@@ -343,10 +365,10 @@ struct lanes_by_key {
       flow<T> way = out_of<T>(in.plan(), splitting, *splitting.outs[i]);
       way.from().has_edge = true;
       way.from().edge = edge;
-      const std::size_t before = in.plan()->nodes.size();
+      const std::uint64_t before = parts::node::last_serial();
       const flow<R> end = std::invoke(make, way);
-      const auto& nodes = in.plan()->nodes;
-      for (std::size_t n = before; n < nodes.size(); ++n) nodes[n]->rename(nodes[n]->name() + '#' + std::to_string(i));
+      for (const auto& n : in.plan()->nodes)
+        if (n->serial() > before) n->rename(n->name() + '#' + std::to_string(i));
       end.connect(merging, merging, 0);
     }
     in.plan()->nodes.push_back(std::move(merge));

@@ -66,8 +66,12 @@ struct tasks_options {
   /// Priority of its tasks, where the options of a call have none.
   int priority = 0;
   stream::order order = stream::ordered;
+  /// Retries of each of its tasks, where the options of a call have none: what a body updates is put back first.
+  int retries = 0;
   /// What happens to an item when the stage's function throws or one of its tasks fails: once all its tasks have ended.
-  /// A retry calls the function again. Tasks have retries of their own, `task_options::retries`.
+  /// A retry calls the function again, with the item as function and tasks have left it: that helps where they write
+  /// their arrays anew. What a failed task was to update is in error until it is written; use `retries` there. A letter
+  /// has the item as it is then, too.
   failure fail = stream::fail;
   /// The edge before the stage. What is in flight is not counted in it.
   edge_options edge{};
@@ -119,6 +123,7 @@ class spawner {
   task_options merged(task_options o) const {
     o.where = o.where & options_.where;
     if (o.priority == 0) o.priority = options_.priority;
+    if (o.retries == 0) o.retries = options_.retries;
     if (!o.stop.stop_possible()) o.stop = options_.stop;
     return o;
   }
@@ -156,9 +161,12 @@ struct update_with {
   std::tuple<Scalars...> scalars;
   template <class T>
   void operator()(spawner& on, T& item) const {
+    static_assert(
+        requires { array_of(item); } || requires { array_of(*item.begin()); },
+        "troupe::stream::kernel: the items are no arrays and no frames, nor vectors of those");
     if constexpr (requires { array_of(item); })
       std::apply([&](const Scalars&... s) { on.spawn(k, update(array_of(item)), s...); }, scalars);
-    else
+    else if constexpr (requires { item.begin(); })
       for (auto& x : item) (*this)(on, x);
   }
 };
@@ -170,11 +178,14 @@ struct write_with {
   std::tuple<Scalars...> scalars;
   template <class T>
   auto operator()(spawner& on, T& item) const {
+    static_assert(
+        requires { array_of(item); } || requires { array_of(*item.begin()); },
+        "troupe::stream::kernel: the items are no arrays and no frames, nor vectors of those");
     if constexpr (requires { array_of(item); }) {
       recycled<A> to = frames.take();
       std::apply([&](const Scalars&... s) { on.spawn(k, read(array_of(item)), write(*to), s...); }, scalars);
       return to;
-    } else {
+    } else if constexpr (requires { item.begin(); }) {
       std::vector<recycled<A>> all;
       all.reserve(item.size());
       for (auto& x : item) all.push_back((*this)(on, x));

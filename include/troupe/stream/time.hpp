@@ -83,7 +83,9 @@ struct std::hash<troupe::stream::all_items> {
 namespace troupe::stream {
 
 /// What is kept for a window: begins as `initial`; `add(state, item)` for each item; `merge(state, other)` where two
-/// are one (sessions). The state is what is passed on.
+/// are one. That is so for sessions, and for windows that slide by a part of their size, which are put together from
+/// parts, the earlier ones first, if there is a merge and no `late`: there `initial` must add nothing. The state is
+/// what is passed on.
 template <class S, class Add, class Merge>
 struct fold_of {
   S initial;
@@ -112,7 +114,7 @@ auto sum_of(S zero, F f) {
       std::move(zero), [f](S& s, const auto& item) { s += std::invoke(f, item); },
       [](S& s, const S& other) { s += other; });
 }
-/// The items themselves, as they came.
+/// The items themselves, as they came; of windows that slide, part by part.
 template <class T>
 auto collect() {
   return fold(

@@ -277,4 +277,23 @@ TEST(stream_joins, an_idle_table_holds_nobody_up) {
   EXPECT_EQ(r.drain(test::patience).state, st::state::ended);
 }
 
+TEST(stream_joins, an_item_that_is_late_for_a_table_is_dropped_and_counted) {
+  std::vector<event> rows, items;
+  for (int i = 0; i < 200; i += 10) rows.push_back({1, i, i});
+  for (int i = 0; i < 200; ++i) items.push_back({1, i, i});
+  items.push_back({1, 5, 5000});
+  troupe::runtime rt(troupe::options{.threads = 2});
+  std::vector<answer> got;
+  auto p = st::lookup("rows", timed("a", items) | st::key_by(&event::key), timed("t", rows) | st::key_by(&event::key),
+                      [](const event& x, const event* row) { return answer(x.id, row ? row->id : -1); }) |
+           st::sink("keep", [&](const answer& x) { got.push_back(x); });
+  auto r = p.start(rt);
+  r.wait();
+  const st::report told = r.report();
+  expect_balanced(told);
+  ASSERT_EQ(got.size(), 200u);
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(got[static_cast<std::size_t>(i)], answer(i, i / 10 * 10));
+  EXPECT_EQ(told.items.dropped, 1u);
+}
+
 }  // namespace

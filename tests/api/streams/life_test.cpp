@@ -578,4 +578,22 @@ TEST(stream_life, ticks_come_at_their_times_and_late_ones_count_from_when_they_w
   EXPECT_THROW(static_cast<void>(st::ticks(std::chrono::nanoseconds(0))), troupe::error);
 }
 
+TEST(stream_life, functions_that_take_long_are_told_when_the_stream_has_ended) {
+  troupe::runtime rt(troupe::options{.threads = 2});
+  test::gate begun;
+  std::atomic<bool> told{false};
+  {
+    auto p = st::from("one", std::vector<int>{1}) | st::sink("long", [&](int) {
+               EXPECT_FALSE(troupe::this_task::stop_requested());
+               begun.open();
+               while (!troupe::this_task::stop_requested()) std::this_thread::yield();
+               told = true;
+             });
+    auto r = p.start(rt);
+    ASSERT_TRUE(begun.pass());
+    r.cancel();
+  }
+  EXPECT_TRUE(told);
+}
+
 }  // namespace

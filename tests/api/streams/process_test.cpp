@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
 #include <random>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -98,6 +100,35 @@ TEST(stream_process, a_time_that_has_passed_comes_at_once_and_one_may_ask_for_th
                                   if (n < 1000) c.wake_at(c.time() + 100ns);
                                 }));
   EXPECT_EQ(got, (std::vector<told>{{100, 0}, {200, 0}, {300, 0}, {400, 0}, {5, 1000}}));
+}
+
+TEST(stream_process, keys_are_kept_by_the_times_of_items_however_fast_they_come) {
+  const auto count = [](auto& c, int& n, const event& e) { c.emit({e.key, ++n}); };
+  EXPECT_EQ(run({{1, 0}, {1, 1000}, {1, 1010}, {1, 5000}}, st::process<told>("count", 0, count, {.keep = 10ns})),
+            (std::vector<told>{{1, 1}, {1, 1}, {1, 2}, {1, 1}}));
+  // A time that is asked for beyond that never comes, and the state is new.
+  const auto asks = [](auto& c, int& n, const event& e) {
+    c.emit({e.key, ++n});
+    c.wake_at(point(e.at + 20));
+  };
+  const auto on_time = [](auto& c, int&) { c.emit({c.key(), -1}); };
+  EXPECT_EQ(run({{1, 0}, {1, 100}}, st::process<told>("asks", 0, asks, on_time, {.keep = 10ns})),
+            (std::vector<told>{{1, 1}, {1, 1}}));
+  EXPECT_EQ(run({{1, 0}, {1, 100}}, st::process<told>("asks", 0, asks, on_time, {.keep = 20ns})),
+            (std::vector<told>{{1, 1}, {1, 1}, {1, -1}}));
+}
+
+TEST(stream_process, the_watermark_has_reached_the_time_of_a_call_also_at_the_end) {
+  bool all = true;
+  const auto got =
+      run({{1, 0}, {2, 5}}, st::process<told>(
+                                "asks", 0, [](auto& c, int&, const event& e) { c.wake_at(point(e.at + 1000)); },
+                                [&](auto& c, int&) {
+                                  all = all && c.watermark() >= c.time();
+                                  c.emit({c.key(), 0});
+                                }));
+  EXPECT_EQ(got, (std::vector<told>{{1, 0}, {2, 0}}));
+  EXPECT_TRUE(all);
 }
 
 TEST(stream_process, a_state_is_forgotten_when_it_is_told_to_or_after_its_time) {
@@ -260,6 +291,33 @@ TEST(stream_process, lanes_by_key_have_names_and_bounds) {
   EXPECT_EQ(l.parts.size(), 5u) << l.text();  // the source with the split, three lanes, what is merged
   EXPECT_EQ(l.parts.at(1).stages, std::vector<std::string>{"id#0"});
   EXPECT_EQ(l.parts.at(3).stages, std::vector<std::string>{"id#2"});
+}
+
+TEST(stream_process, lanes_by_key_may_join_other_flows) {
+  troupe::runtime rt(troupe::options{.threads = 2});
+  std::vector<event> items, rows;
+  for (int i = 0; i < 300; ++i) items.push_back({i % 10, 1000 + i});
+  for (int k = 0; k < 10; ++k) rows.push_back({k, k});
+  std::atomic<int> found{0};
+  std::vector<std::pair<int, std::int64_t>> got;
+  auto p = st::from("items", items) | st::event_time("time", &event::at) |
+           st::by_key("lanes", 3, &event::key,
+                      [&](auto f) {
+                        // Each lane has the whole table.
+                        auto table = st::from("table", rows) | st::event_time("row time", &event::at);
+                        return st::join(
+                            "pairs", table | st::key_by(&event::key), f | st::key_by(&event::key), st::within(1h),
+                            [](const event& row, const event& item) { return std::pair(row.key, item.at); });
+                      }) |
+           st::sink("keep", [&](const auto& x) { got.push_back(x); });
+  auto r = p.start(rt);
+  r.wait();
+  EXPECT_EQ(got.size(), 300u);
+  for (const auto& [key, at] : got) EXPECT_EQ(key, (at - 1000) % 10);
+  std::set<std::string> names;
+  for (const auto& s : r.report().stages) names.insert(s.name);
+  for (const char* n : {"items", "time", "lanes", "table#0", "row time#1", "pairs#2"})
+    EXPECT_TRUE(names.contains(n)) << n;
 }
 
 }  // namespace

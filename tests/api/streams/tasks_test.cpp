@@ -448,4 +448,40 @@ TEST(stream_tasks, a_runtime_that_goes_first_ends_the_stream) {
   }
 }
 
+TEST(stream_tasks, an_item_may_have_any_number_of_tasks) {
+  runtime rt;
+  std::atomic<int> done{0};
+  auto p = st::from("numbers", std::views::iota(0, 2)) |
+           st::tasks("many",
+                     [&](st::spawner& on, int&) {
+                       for (int n = 0; n < 70'000; ++n) on.spawn([&] { ++done; });
+                     }) |
+           st::sink("out", [](int) {});
+  auto r = p.start(rt);
+  r.wait();
+  EXPECT_EQ(done, 140'000);
+}
+
+TEST(stream_tasks, tasks_that_update_in_place_have_retries_of_their_own) {
+  runtime rt;
+  std::atomic<int> calls{0};
+  auto p = st::from("numbers", std::views::iota(0, 10)) |
+           st::map("array", [&](int i) { return rt.filled<int>({width}, tiles(width), i); }) |
+           st::tasks("flaky",
+                     [&](st::spawner& on, array<int, 1>& a) {
+                       on.spawn(
+                           [&](view<int, 1> v) {
+                             for (index_t x = 0; x < width; ++x) v(x) += 1;
+                             if (++calls % 3 == 1) throw std::runtime_error("once in three");
+                           },
+                           update(a));
+                     },
+                     {.retries = 3}) |
+           st::sink("out", [n = 0](const array<int, 1>& a) mutable { EXPECT_EQ(value_of(a), ++n); });
+  auto r = p.start(rt);
+  r.wait();
+  EXPECT_GT(calls, 10);
+  EXPECT_EQ(r.report().items.delivered, 10u);
+}
+
 }  // namespace

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -357,6 +359,69 @@ TEST(stream_windows, windows_drawn_at_random_equal_a_model) {
     expect_balanced(r.report());
     if (HasFailure()) break;
   }
+}
+
+// What windows that slide say, as parts of which they are put together and window by window.
+TEST(stream_windows, windows_that_slide_say_the_same_with_and_without_a_merge) {
+  using told = std::tuple<std::int64_t, std::uint64_t>;
+  const auto rows = [](const std::vector<std::int64_t>& times, std::chrono::nanoseconds size,
+                       std::chrono::nanoseconds slide, bool has_merge) {
+    troupe::runtime rt(troupe::options{.threads = 1});
+    std::vector<told> got;
+    const auto keep = [&](const st::windowed<st::all_items, std::uint64_t>& w) {
+      got.emplace_back(w.window.begin.time_since_epoch().count(), w.value);
+    };
+    const auto add = [](std::uint64_t& n, std::int64_t) { ++n; };
+    auto f = st::from("times", times) | st::event_time("time", [](std::int64_t t) { return t; });
+    auto p = has_merge ? f | st::window("w", st::sliding(size, slide), {}, st::count()) | st::sink("keep", keep)
+                       : f | st::window("w", st::sliding(size, slide), {}, st::fold(std::uint64_t{0}, add)) |
+                             st::sink("keep", keep);
+    auto r = p.start(rt);
+    r.wait();
+    std::uint64_t late = 0;
+    for (const auto& s : r.report().stages) late += s.late;
+    got.emplace_back(-1, late);
+    std::sort(got.begin(), got.end());
+    return got;
+  };
+  // A late item behind a gap: windows in which there was nothing are over.
+  std::vector<std::int64_t> gap{0};
+  for (int i = 0; i < 70; ++i) gap.push_back(100);
+  gap.push_back(95);
+  EXPECT_EQ(rows(gap, 10ns, 2ns, true), rows(gap, 10ns, 2ns, false));
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    std::mt19937 any(seed);
+    const auto draw = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(any); };
+    const int slide = draw(1, 10), parts = draw(2, 6);
+    std::vector<std::int64_t> times;
+    std::int64_t now = draw(-500, 500);
+    for (int i = 0, n = draw(1, 800); i < n; ++i) {
+      now += draw(0, 20) == 0 ? draw(0, 300) : draw(0, 3);
+      times.push_back(now - (draw(0, 9) == 0 ? draw(0, 60) : 0));
+    }
+    EXPECT_EQ(rows(times, std::chrono::nanoseconds(slide * parts), std::chrono::nanoseconds(slide), true),
+              rows(times, std::chrono::nanoseconds(slide * parts), std::chrono::nanoseconds(slide), false))
+        << "seed " << seed;
+  }
+}
+
+TEST(stream_windows, a_merge_that_throws_fails_the_stream_with_its_stage) {
+  troupe::runtime rt(troupe::options{.threads = 1});
+  std::vector<std::int64_t> times(200);
+  std::iota(times.begin(), times.end(), 0);
+  auto p = st::from("times", times) | st::event_time("time", [](std::int64_t t) { return t; }) |
+           st::window("sums", st::sliding(10ns, 2ns), {},
+                      st::fold(
+                          0, [](int& n, std::int64_t) { ++n; }, [](int&, int&) { throw std::runtime_error("no"); })) |
+           st::sink("none", [](const auto&) {});
+  auto r = p.start(rt);
+  try {
+    r.wait();
+    ADD_FAILURE();
+  } catch (const st::stage_failed& e) {
+    EXPECT_EQ(e.stage(), "sums");
+  }
+  expect_balanced(r.report());
 }
 
 }  // namespace

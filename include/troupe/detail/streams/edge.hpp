@@ -343,7 +343,8 @@ class edge final : public edge_base {
     if (wake) wake->home->ready(*wake);
     return received::yes;
   }
-  /// Where there is no room, an item takes the place of one that waits and is the same in that sense. Before it is used.
+  /// Where there is no room, an item takes the place of one that waits and is the same in that sense. Before it is
+  /// used.
   void keep_latest(std::function<bool(const T&, const T&)> same) { same_ = std::move(same); }
   /// The same for a thread outside all strands, which waits for room until the deadline.
   received offer_until(T& item, const origin& from, std::size_t bytes, std::chrono::steady_clock::time_point deadline) {

@@ -198,6 +198,11 @@ class looking_up {
   bool wants_first() const { return waiting_.size() < waiting_max_; }
   demand first(A&& item, const origin& from) {
     counted.in.add();
+    if (from.event_ns != mark::never && from.event_ns < asked_at_) {  // its row may be forgotten
+      counted.dropped.add();
+      counted.late.add();
+      return demand::more;
+    }
     counted.held.add();
     waiting_.push_back({std::move(item), from});
     return pass_on(demand::more);

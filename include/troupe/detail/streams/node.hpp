@@ -10,6 +10,7 @@
 // strand.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -82,12 +83,15 @@ class outlet_base {
 /// A stage of any types.
 class node {
  public:
-  node(std::string name, const char* kind) : name_(std::move(name)), kind_(kind) {}
+  node(std::string name, const char* kind) : name_(std::move(name)), kind_(kind), serial_(++made) {}
   virtual ~node() = default;
   node(const node&) = delete;
   node& operator=(const node&) = delete;
 
   const std::string& name() const { return name_; }
+  /// Which one it is of all that this process has made; later ones have larger numbers.
+  std::uint64_t serial() const { return serial_; }
+  static std::uint64_t last_serial() { return made.load(); }
   /// Before the stream starts.
   void rename(std::string to) { name_ = std::move(to); }
   const char* kind() const { return kind_; }
@@ -125,8 +129,10 @@ class node {
   std::vector<strand*> strands;  ///< one for each lane, once it is planned
 
  private:
+  static inline std::atomic<std::uint64_t> made{0};
   std::string name_;
   const char* const kind_;
+  const std::uint64_t serial_;
 };
 
 /// What a stream is made of, before it starts and while it runs. Flows that are joined have one plan from then on.

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/detail/streams/event_times.hpp>
 #include <troupe/detail/streams/node.hpp>
 
 namespace troupe::detail::streams {
@@ -43,13 +44,15 @@ class sliding_panes {
   void end_until(std::int64_t now, bool all, Tell tell) {
     while (!panes_.empty()) {
       const std::int64_t begin = std::max(next_, panes_.begin()->first - size_ + slide_);
-      if (begin + size_ > now && !all) return;
+      if (begin + size_ > now && !all) break;
       end(begin, tell);
       next_ = begin + slide_;
       if (panes_.begin()->first > begin) continue;
       panes_.erase(panes_.begin());
       last_ = nullptr;
     }
+    // Windows in which there was nothing are over, too: what comes late is not told of them.
+    if (!all) next_ = std::max(next_, window_starts::of(saturated(now, -size_), slide_, slide_).last + slide_);
   }
 
  private:

@@ -45,7 +45,10 @@ class process_lane final : public inlet<T> {
     try {
       auto at = keys_.try_emplace(std::invoke(f_.key_of, std::as_const(item)), f_.initial).first;
       key_state& k = at->second;
-      if (is_over(k, now_)) k = key_state(f_.initial);
+      if (is_over(k, std::max(now_, from.event_ns))) {
+        forget_time(k);
+        k = key_state(f_.initial);
+      }
       k.last_ns = std::max(k.last_ns, from.event_ns);
       context c(*this, at->first, from);
       std::invoke(f_.on_item, c, k.state, std::as_const(item));
@@ -74,7 +77,8 @@ class process_lane final : public inlet<T> {
   bool finish() override {
     if (!is_ended_) {
       is_ended_ = true;
-      if (!call_until(std::numeric_limits<std::int64_t>::max())) return false;
+      now_ = std::numeric_limits<std::int64_t>::max();
+      if (!call_until(now_)) return false;
     }
     return made_.pass_on(demand::more) != demand::none && made_.empty() && out_.of(0).finish();
   }
@@ -82,11 +86,13 @@ class process_lane final : public inlet<T> {
   strand* self = nullptr;
 
  private:
+  using times = std::multimap<std::int64_t, K>;
   struct key_state {
     explicit key_state(const S& s) : state(s) {}
     S state;
     std::int64_t last_ns = mark::never;  // of its items
-    std::int64_t wake_ns = mark::never;  // `never`: not asked for
+    bool has_time = false;
+    typename times::iterator time{};  // at which it is to be called
   };
   using keys = std::unordered_map<K, key_state>;
 
@@ -111,30 +117,40 @@ class process_lane final : public inlet<T> {
 
   void after_call(typename keys::iterator at, const context& c) {
     if (c.forgets) {
+      forget_time(at->second);
       keys_.erase(at);
       return;
     }
     if (c.wake_ns == mark::never || is_ended_) return;
-    at->second.wake_ns = c.wake_ns;
-    times_.emplace(c.wake_ns, at->first);
+    key_state& k = at->second;
+    if (k.has_time) {
+      auto moved = times_.extract(k.time);
+      moved.key() = c.wake_ns;
+      k.time = times_.insert(std::move(moved));
+    } else {
+      k.time = times_.emplace(c.wake_ns, at->first);
+      k.has_time = true;
+    }
     if (c.wake_ns <= now_ && !is_calling_) static_cast<void>(call_until(now_));
+  }
+  void forget_time(key_state& k) {
+    if (std::exchange(k.has_time, false)) times_.erase(k.time);
   }
   // False: a function has thrown, and the stream has failed.
   bool call_until(std::int64_t now) {
     is_calling_ = true;
-    std::multimap<std::int64_t, K> last;
-    auto& due = is_ended_ ? last : times_;  // what is asked for at the end is not called
-    if (is_ended_) last.swap(times_);
     bool ok = true;
-    while (ok && !due.empty() && due.begin()->first <= now) {
-      const auto next = due.extract(due.begin());
-      const auto at = keys_.find(next.mapped());
-      if (at == keys_.end() || at->second.wake_ns != next.key()) continue;  // it has been said anew, or forgotten
-      if (is_over(at->second, next.key())) continue;
-      at->second.wake_ns = mark::never;
+    while (ok && !times_.empty() && times_.begin()->first <= now) {
+      const std::int64_t due = times_.begin()->first;
+      const auto at = keys_.find(times_.begin()->second);
+      forget_time(at->second);
+      if (is_over(at->second, due)) {
+        keys_.erase(at);
+        continue;
+      }
       try {
         origin from;
-        from.event_ns = next.key();
+        from.event_ns = due;
         context c(*this, at->first, from);
         std::invoke(f_.on_time, c, at->second.state);
         after_call(at, c);
@@ -151,7 +167,14 @@ class process_lane final : public inlet<T> {
   }
   // Done when twice as many keys are there as were needed the last time.
   void forget() {
-    std::erase_if(keys_, [&](const auto& k) { return is_over(k.second, now_); });
+    for (auto it = keys_.begin(); it != keys_.end();) {
+      if (!is_over(it->second, now_)) {
+        ++it;
+        continue;
+      }
+      forget_time(it->second);
+      it = keys_.erase(it);
+    }
     forget_at_ = std::max(keys_min, 2 * keys_.size());
   }
 
@@ -163,7 +186,7 @@ class process_lane final : public inlet<T> {
   attempt<T> attempt_;
   made_items<U> made_;
   keys keys_;
-  std::multimap<std::int64_t, K> times_;  // when keys want to be called
+  times times_;  // when keys want to be called, each once at most
   std::size_t forget_at_ = keys_min;
   std::int64_t now_ = mark::never;
   bool is_calling_ = false, is_ended_ = false;

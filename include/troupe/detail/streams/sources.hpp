@@ -130,7 +130,12 @@ class source_node final : public node {
         if (home->is_interrupted()) return ran::more;
         if (is_over_ || home->is_draining()) return of_.out.of(0).finish() ? ran::ended : ran::waits;
         if (is_asleep_ && !wakes_up()) return ran::waits;
-        origin from{number_, of_.samples_.next(), 0};
+        // An item for which the source has waited is chosen once: what it was asked before counts as the same question.
+        if (!std::exchange(goes_on_, false))
+          sampled_ = of_.samples_.next();
+        else if (sampled_ != 0)
+          sampled_ = now_ns();
+        origin from{number_, sampled_, 0};
         const std::int64_t begin = from.due_ns;
         answer got;
         try {
@@ -141,6 +146,7 @@ class source_node final : public node {
           return ran::waits;
         }
         if (got == answer::waits) {
+          goes_on_ = true;
           of_.out.of(0).idle();
           return ran::waits;
         }
@@ -182,7 +188,8 @@ class source_node final : public node {
     std::optional<T> slot_;
     wish wish_;
     std::uint64_t number_ = 0;
-    bool is_over_ = false, is_asleep_ = false;
+    std::int64_t sampled_ = 0;  // when the item was asked for, if it is timed
+    bool is_over_ = false, is_asleep_ = false, goes_on_ = false;
   };
   Source from_;
   counts counted_;

@@ -5,6 +5,7 @@
 // Not for users.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <type_traits>
@@ -48,6 +50,7 @@ class tasks_lane final : public inlet<T> {
     how_.name = of.name();
     how_.where = o.where;
     how_.priority = o.priority;
+    how_.retries = o.retries;
     how_.stop = stop_.get_token();
   }
 
@@ -78,6 +81,7 @@ class tasks_lane final : public inlet<T> {
   strand* self = nullptr;
 
  private:
+  static constexpr std::size_t after_max = 1024;
   static constexpr bool in_place = std::is_void_v<std::invoke_result_t<F&, troupe::stream::spawner&, T&>>;
   struct flight {
     flight(T&& i, const origin& o) : item(std::move(i)), from(o) {}
@@ -108,9 +112,13 @@ class tasks_lane final : public inlet<T> {
     } catch (...) {
       x.error = std::current_exception();
     }
-    if (x.tasks.empty()) return;
     try {
-      self->home->ready_after(*self, x.tasks);
+      // A task comes after so many others at most.
+      for (std::span<const future<void>> rest(x.tasks); !rest.empty();) {
+        const auto some = rest.first(std::min(rest.size(), after_max));
+        self->home->ready_after(*self, some);
+        rest = rest.subspan(some.size());
+      }
     } catch (...) {  // nobody would tell of their end
       self->home->fail(std::current_exception());
     }

@@ -19,46 +19,13 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/detail/streams/event_times.hpp>
 #include <troupe/detail/streams/made_items.hpp>
 #include <troupe/detail/streams/panes.hpp>
 #include <troupe/detail/streams/stages.hpp>
 #include <troupe/stream/time.hpp>
 
 namespace troupe::detail::streams {
-
-inline std::int64_t saturated(std::int64_t a, std::int64_t b) {
-  std::int64_t sum;
-  if (!__builtin_add_overflow(a, b, &sum)) return sum;
-  return b > 0 ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int64_t>::min() + 1;
-}
-
-/// Times of items are this far from 1970 at most, in ns, and windows this long, so that sums of the two exist: 146 and
-/// 36 years.
-inline constexpr std::int64_t event_ns_max = std::int64_t{1} << 62, window_ns_max = std::int64_t{1} << 60;
-
-/// The ns since 1970 that a stage's function says; whole numbers are ns. False: it is out of range, or not a number.
-template <class X>
-bool event_ns_of(const X& x, std::int64_t& to) {
-  if constexpr (std::is_integral_v<X>) {
-    if (!std::in_range<std::int64_t>(x)) return false;
-    to = static_cast<std::int64_t>(x);
-    return to >= -event_ns_max && to <= event_ns_max;
-  } else if constexpr (requires { x.time_since_epoch(); }) {
-    return event_ns_of(x.time_since_epoch(), to);
-  } else {
-    constexpr auto most = static_cast<long double>(event_ns_max);
-    const auto wide = std::chrono::duration<long double, std::nano>(x).count();
-    if (!(wide >= -most && wide <= most)) return false;
-    to = std::chrono::duration_cast<std::chrono::nanoseconds>(x).count();
-    return true;
-  }
-}
-
-template <class X>
-inline constexpr bool says_time = std::is_integral_v<X> || requires(const X& x) {
-  x.time_since_epoch();
-}
-|| requires(const X& x) { std::chrono::duration<long double, std::nano>(x); };
 
 /// Finds the watermark of one flow.
 class watermark {
@@ -181,18 +148,6 @@ class time_node final : public stage<T, time_lane<T, F>> {
   F f_;
 };
 
-/// The windows of fixed size that a time lies in: [first, last], by their beginnings, `slide` apart.
-struct window_starts {
-  std::int64_t first, last;
-  static window_starts of(std::int64_t at, std::int64_t size, std::int64_t slide) {
-    const auto floor = [&](std::int64_t t) {
-      const std::int64_t rest = t % slide;
-      return t - rest - (rest < 0 ? slide : 0);
-    };
-    return {floor(at - size) + slide, floor(at)};
-  }
-};
-
 /// Windows over the items of a flow, for each key. What windows have come to is passed on when the mark reaches their
 /// end: earlier ends first, equal ones in the order of their keys' first items.
 template <class T, class K, class KeyOf, class Fold, class S>
@@ -201,7 +156,8 @@ class window_lane final : public inlet<T> {
   using result = troupe::stream::windowed<K, S>;
   window_lane(const node& of, KeyOf& key, Fold& f, const troupe::stream::windowing& w,
               const troupe::stream::window_options& o, outlet<result>& out)
-      : key_of_(key),
+      : of_(of),
+        key_of_(key),
         fold_(f),
         how_(w),
         late_ns_(o.late.count()),
@@ -224,7 +180,7 @@ class window_lane final : public inlet<T> {
     made_.follow(m);
     if (m.event_ns > now_) {
       now_ = m.event_ns;
-      end_windows(now_);
+      if (!end_windows_or_fail(now_)) return demand::none;
     }
     return made_.pass_on(demand::more);
   }
@@ -241,7 +197,7 @@ class window_lane final : public inlet<T> {
   bool finish() override {
     if (!is_over_) {
       is_over_ = true;
-      end_windows(std::numeric_limits<std::int64_t>::max());
+      if (!end_windows_or_fail(std::numeric_limits<std::int64_t>::max())) return false;
     }
     return made_.pass_on(demand::more) != demand::none && made_.empty() && out_.of(0).finish();
   }
@@ -341,6 +297,15 @@ class window_lane final : public inlet<T> {
     using troupe::stream::event_point;
     return {event_point(std::chrono::nanoseconds(begin)), event_point(std::chrono::nanoseconds(end))};
   }
+  bool end_windows_or_fail(std::int64_t now) {
+    try {
+      end_windows(now);
+      return true;
+    } catch (...) {  // of a merge, or of a copy
+      self->home->fail(of_.name().c_str(), 0, 1, std::current_exception());
+      return false;
+    }
+  }
   // Passes on the windows that end by then, and forgets those that no item can change any more.
   void end_windows(std::int64_t now) {
     const bool all = now == std::numeric_limits<std::int64_t>::max();
@@ -399,6 +364,7 @@ class window_lane final : public inlet<T> {
     }
   }
 
+  const node& of_;
   KeyOf& key_of_;
   Fold& fold_;
   const troupe::stream::windowing how_;
