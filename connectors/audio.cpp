@@ -76,11 +76,10 @@ void check(const sound& s, std::size_t count, const std::string& what) {
     refuse(what, "blocks of " + std::to_string(count) + " samples; 1 to 2^24");
 }
 
-// The samples that bytes are; what is left of them begins the next one.
-void convert(std::vector<unsigned char>& bytes, const sound& s, std::vector<float>& to) {
+// Appends the samples that bytes are, a whole number of them.
+void convert(const std::vector<unsigned char>& bytes, const sound& s, std::vector<float>& to) {
   const std::size_t each = bytes_of(s.format), whole = bytes.size() / each;
   for (std::size_t i = 0; i < whole; ++i) to.push_back(sample(bytes.data() + i * each, s.format));
-  bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(whole * each));
 }
 
 using file = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
@@ -157,11 +156,15 @@ stream::source<samples> read_wav(std::string path, wav w, std::size_t count) {
     is_short = got < wanted;
     w.bytes_left -= got;
     bytes.resize(got - got % each);
-    if (bytes.empty()) break;
+    if (bytes.empty()) {
+      if (!is_short) fail("'" + path + "'", "its samples end in the middle of one");
+      break;
+    }
     samples s = memory.take();
     s->clear();
     convert(bytes, w.is, *s);
     co_yield std::move(s);
+    if (got % each != 0 && !is_short) fail("'" + path + "'", "its samples end in the middle of one");
   }
   if (is_short || w.bytes_left != 0)
     fail("'" + path + "'", "it ends " + std::to_string(w.bytes_left) + " bytes before its samples do");

@@ -3,12 +3,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "connectors/sockets.hpp"
 
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <algorithm>
@@ -250,12 +252,14 @@ stream::source<message> connected(endpoint a, socket_options o) {
       continue;
     }
     cutter cut(o);
+    bool has_come = false;
     for (bool is_open = true; is_open && !cut.is_broken();) {
       co_await stream::readable(d.get());
       std::size_t n = 0;
       switch (read_some(d.get(), block, n)) {
         case got::bytes:
           tries.begin_anew();
+          has_come = true;
           cut.add(block.data(), n);
           while (auto m = cut.next(connection)) co_yield std::move(*m);
           break;
@@ -269,7 +273,7 @@ stream::source<message> connected(endpoint a, socket_options o) {
     if (auto m = cut.rest(connection)) co_yield std::move(*m);
     if (!o.reconnects) co_return;
     ++connection;
-    co_await stream::sleep(tries.failed(a.text, "the connection has ended"));
+    co_await stream::sleep(has_come ? o.backoff : tries.failed(a.text, "the connection has ended"));
   }
 }
 
@@ -303,6 +307,12 @@ stream::source<message> accepted(int listening, socket_options o, std::shared_pt
       const int from = events[static_cast<std::size_t>(i)].data.fd;
       if (from == listening) {
         descriptor d(::accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+        // Waiting takes a descriptor, too: one is to be left.
+        const bool is_last = d.get() >= 0 && descriptor(::fcntl(listening, F_DUPFD_CLOEXEC, 0)).get() < 0;
+        if (is_last) {
+          d = descriptor();
+          errno = EMFILE;
+        }
         if (d.get() >= 0) {
           watch_peer(d);
           const int number = d.get();
@@ -371,9 +381,11 @@ struct listener::state {
 
 namespace {
 
-// A path that nobody listens at any more is free.
+// A socket at whose path nobody listens any more is removed.
 void clear_path(const place& p, const std::string& path) {
-  const descriptor d(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  struct stat s {};
+  if (::lstat(path.c_str(), &s) != 0 || !S_ISSOCK(s.st_mode)) return;
+  const descriptor d(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (::connect(d.get(), reinterpret_cast<const sockaddr*>(&p.at), p.bytes) != 0 && errno == ECONNREFUSED)
     ::unlink(path.c_str());
 }

@@ -70,11 +70,11 @@ class listener {
   std::shared_ptr<state> state_;
 };
 
-/// Sends each text as a message over a connection: the function of a sink, `st::sink("out", socket_writer(address))`.
-/// Connects with the first one, and again when the connection is lost; a message that had begun is then sent as a whole
-/// once more, so the other end may have seen it, or a part of it, on the connection before. Nobody answers: what was
-/// sent before a connection is lost may never have arrived. While it waits its worker does
-/// other things. Throws `error(io_failed)` after `attempts_max` attempts.
+/// Sends each text as a message over a connection, of lines one for each line in it: the function of a sink,
+/// `st::sink("out", socket_writer(address))`. Connects with the first one, and again when the connection is lost; a
+/// message that had begun is then sent as a whole once more, so the other end may have seen it, or a part of it, on the
+/// connection before. Nobody answers: what was sent before a connection is lost may never have arrived. While it waits
+/// its worker does other things. Throws `error(io_failed)` after `attempts_max` attempts.
 class socket_writer {
  public:
   explicit socket_writer(const std::string& address, const socket_options& o = {});

@@ -7,11 +7,11 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <system_error>
@@ -32,9 +32,11 @@ sockaddr_un address_of(const std::string& path) {
   return at;
 }
 
-// A path at which nobody answers any more is free.
+// A socket at whose path nobody answers any more is removed.
 void clear(const sockaddr_un& at) {
-  const int d = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  struct stat s {};
+  if (::lstat(at.sun_path, &s) != 0 || !S_ISSOCK(s.st_mode)) return;
+  const int d = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (d < 0) return;
   if (::connect(d, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0 && errno == ECONNREFUSED)
     ::unlink(at.sun_path);
@@ -88,22 +90,31 @@ void text_server::answer_until_told() {
     pollfd all[] = {{listening_, POLLIN, 0}, {told_, POLLIN, 0}};
     if (::poll(all, 2, -1) < 0 && errno != EINTR) return;
     if (all[1].revents != 0) return;
-    const int connection = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
-    if (connection < 0) continue;
+    const int connection = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (connection < 0) {
+      // Others may close a descriptor; whoever wants to connect is still there.
+      if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) ::poll(all + 1, 1, 100);
+      continue;
+    }
     answer(connection);
     ::close(connection);
   }
 }
 
 void text_server::answer(int connection) const {
-  const timeval limit{1, 0};
-  static_cast<void>(::setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit));
+  using clock = std::chrono::steady_clock;
   const std::string text = text_();
+  const auto until = clock::now() + std::chrono::seconds(1);
   for (std::size_t at = 0; at < text.size();) {
     const ssize_t n = ::send(connection, text.data() + at, text.size() - at, MSG_NOSIGNAL);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;
-    at += static_cast<std::size_t>(n);
+    if (n >= 0) {
+      at += static_cast<std::size_t>(n);
+      continue;
+    }
+    if (errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK) return;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock::now());
+    pollfd all[] = {{connection, POLLOUT, 0}, {told_, POLLIN, 0}};
+    if (left.count() <= 0 || (::poll(all, 2, static_cast<int>(left.count())) > 0 && all[1].revents != 0)) return;
   }
 }
 

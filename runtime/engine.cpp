@@ -449,27 +449,24 @@ shutdown_report engine::shut_down(std::chrono::steady_clock::time_point deadline
 
 void engine::add_stream(const std::shared_ptr<stage::crew>& s) {
   std::lock_guard hold(streams_lock_);
-  std::erase_if(streams_, [](const std::weak_ptr<stage::crew>& w) { return w.expired(); });
-  streams_.push_back(s);
+  std::erase_if(streams_, [](const known_stream& x) { return x.of.expired(); });
+  streams_.push_back({s->held_by(), s});
 }
 
-std::vector<std::weak_ptr<stage::crew>> engine::streams() {
+std::vector<engine::known_stream> engine::streams() {
   std::lock_guard hold(streams_lock_);
   return streams_;
 }
 
 void engine::stop_streams() {
-  std::vector<std::weak_ptr<stage::crew>> all;
+  std::vector<known_stream> all;
   {
     std::lock_guard hold(streams_lock_);
     all.swap(streams_);
   }
-  for (const auto& w : all) {
-    std::shared_ptr<stage::crew> s = w.lock();
-    if (!s) continue;
-    const stage::holders::pass here(s->held_by());
-    s->stop();
-    s.reset();
+  for (const known_stream& x : all) {
+    const stage::holders::pass here(x.held_by);
+    if (const std::shared_ptr<stage::crew> s = x.of.lock()) s->stop();
   }
 }
 

@@ -35,6 +35,7 @@ namespace troupe::detail {
 
 namespace stage {
 class crew;
+class holders;
 }
 
 class engine : public std::enable_shared_from_this<engine> {
@@ -60,7 +61,12 @@ class engine : public std::enable_shared_from_this<engine> {
   /// Has a stream end with the runtime.
   void add_stream(const std::shared_ptr<stage::crew>&);
   /// Of the streams that exist, in the order in which they were added.
-  std::vector<std::weak_ptr<stage::crew>> streams();
+  /// One that was added. Whoever looks for it takes a pass first.
+  struct known_stream {
+    std::shared_ptr<stage::holders> held_by;
+    std::weak_ptr<stage::crew> of;
+  };
+  std::vector<known_stream> streams();
   /// True once the runtime is being shut down: what would go on for ever ends now.
   bool is_stopping() const { return is_stopping_.load(std::memory_order_acquire); }
 
@@ -153,7 +159,7 @@ class engine : public std::enable_shared_from_this<engine> {
   std::shared_ptr<disk_thread> disk_;
   std::mutex shutdown_lock_;
   std::mutex streams_lock_;
-  std::vector<std::weak_ptr<stage::crew>> streams_;
+  std::vector<known_stream> streams_;
   std::atomic<bool> is_stopping_{false};
   bool down_ = false;
   shutdown_report last_report_;

@@ -19,12 +19,9 @@ namespace {
 std::vector<report> reports_of(detail::engine& e) {
   using namespace detail;
   std::vector<report> all;
-  for (const std::weak_ptr<stage::crew>& w : e.streams()) {
-    std::shared_ptr<stage::crew> s = w.lock();
-    if (!s) continue;
-    const stage::holders::pass here(s->held_by());
-    all.push_back(s->report());
-    s.reset();
+  for (const engine::known_stream& x : e.streams()) {
+    const stage::holders::pass here(x.held_by);
+    if (const std::shared_ptr<stage::crew> s = x.of.lock()) all.push_back(s->report());
   }
   return all;
 }

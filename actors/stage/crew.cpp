@@ -286,9 +286,8 @@ void crew::ready_when(strand& s, int descriptor, bool writable) {
 }
 
 void crew::ready_after(strand& s, std::span<const future<void>> tasks) {
-  after_(tasks, [of = weak_from_this(), by = std::make_shared<holders::pass>(holders_), at = &s] {
-    if (const std::shared_ptr<crew> me = of.lock()) me->ready(*at);
-  });
+  // Keeps the stream, whose items the tasks use; lets go of it before the pass, so that who waits finds it gone.
+  after_(tasks, [by = std::make_shared<holders::pass>(holders_), me = shared_from_this(), at = &s] { me->ready(*at); });
 }
 
 void crew::forget_descriptor(const strand& s) {

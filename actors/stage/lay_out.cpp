@@ -47,6 +47,12 @@ void check(const streams::plan& p) {
     if (n->options.fail.retries < 0) refuse(*n, std::to_string(n->options.fail.retries) + " retries");
     if (n->options.fail.backoff.count() < 0) refuse(*n, "a pause before a retry that is negative");
     for (const auto& feeding : n->ports) {
+      for (const outlet_base* o : feeding) {
+        if (!o->keeps_latest) continue;
+        if (feeding.size() > 1) refuse(*n, "latest_by before stages that share their edge; put a stage between");
+        if (o->from->options.parallel > 1 && o->from->options.order == ts::ordered)
+          refuse(*n, "latest_by behind a parallel stage that keeps the order, where items have their places");
+      }
       const ts::edge_options& b = bounds(*n, feeding);
       if (b.items < 1 || b.items > items_max)
         refuse(*n, "an edge for " + std::to_string(b.items) + " items; 1 to 2^24");

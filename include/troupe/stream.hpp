@@ -144,9 +144,10 @@ inline auto unbatch(std::string name) {
 /// Has the next stage run at the same time as those before: puts an edge between them, with these bounds, whatever the
 /// next stage's options say.
 inline stages::async async(const edge_options& o = {}) { return {o}; }
-/// The same with an edge that keeps the latest: where it is full, an item takes the place of the last one that waits
-/// with the same key, which is dropped; where none has, what has waited longest is dropped. `edge_options::full` does
-/// not count. The key is taken under the edge's lock, often: let it be a member, and let it not throw.
+/// The same with an edge that keeps the latest: where it is full, an item takes the place of the last one that waits with
+/// the same key, which is dropped; where none has, what has waited longest is dropped. `edge_options::full` does not
+/// count. Not behind a parallel stage that keeps the order, nor before a merge. The key is taken under the edge's lock,
+/// often: let it be a member, and let it not throw.
 template <class Key>
 stages::latest_by<Key> latest_by(Key key, const edge_options& o = {}) {
   return {std::move(key), o};
@@ -217,11 +218,13 @@ stages::window<Fold> window(std::string name, const windowing& w, const window_o
   return {std::move(name), w, o, std::move(f)};
 }
 /// Has stages run in so many lanes, each with the items of its own keys: `make` is called once for each lane and puts
-/// stages behind a flow, which then run at the same time; what comes out of the lanes is merged. Items of one key keep
-/// their order and find the state of that key: `by_key("lanes", 4, &hit::host, [](auto f) { return f |
-/// key_by(&hit::host)
-/// | window(...); })`. Keys are shared out by their hash; a key that has most of the items keeps one lane busy. The
-/// stages of lane i have "#i" behind their names. `edge`: before each lane. 1 to 128 lanes.
+/// stages behind a flow; those of different lanes run at the same time, and what comes out of the lanes is merged:
+///
+///     by_key("lanes", 4, &hit::host, [](auto f) { return f | key_by(&hit::host) | window(...); })
+///
+/// Items of one key keep their order and find the state of that key. Keys are shared out by their hash; a key that has
+/// most of the items keeps one lane busy. The stages of lane i have "#i" behind their names. `edge`: before each lane.
+/// 1 to 128 lanes.
 template <class Key, class Make>
 stages::lanes_by_key<Key, Make> by_key(std::string name, int lanes, Key key, Make make, const edge_options& edge = {}) {
   return {std::move(name), lanes, std::move(key), std::move(make), edge};

@@ -116,6 +116,17 @@ TEST(audio, a_file_that_ends_early_gives_what_it_has_and_fails) {
   EXPECT_EQ(got, (std::vector<float>{1.0F / 32768, 2.0F / 32768, 3.0F / 32768}));
 }
 
+TEST(audio, samples_that_end_in_the_middle_of_one_by_their_own_count_fail) {
+  troupe::runtime rt(troupe::options{.threads = 1});
+  const test::scratch_folder folder;
+  std::vector<float> got;
+  auto p = st::from("sound", connect::wav_samples(path_with(folder, wav(1, 1, 16, number(0x0002'0001, 4) + "x")), 10)) |
+           st::sink("keep", [&](const connect::samples& b) { got.insert(got.end(), b->begin(), b->end()); });
+  auto r = p.start(rt);
+  EXPECT_THROW(r.wait(), st::stage_failed);
+  EXPECT_EQ(got, (std::vector<float>{1.0F / 32768, 2.0F / 32768}));
+}
+
 TEST(audio, what_is_no_sound_is_refused_with_its_name) {
   const test::scratch_folder folder;
   const auto code_of = [&](const std::string& bytes) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -14,6 +15,7 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <mutex>
 #include <string>
@@ -454,6 +456,75 @@ TEST(sockets, a_writer_that_waits_ends_with_its_stream) {
     }
     EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
   }
+}
+
+TEST(sockets, a_file_that_is_no_socket_is_left_alone) {
+  const test::scratch_folder folder;
+  const std::string path = folder.path() / "notes";
+  std::ofstream(path) << "precious";
+  EXPECT_THROW(connect::listener("unix:" + path), troupe::error);
+  std::string text;
+  std::ifstream(path) >> text;
+  EXPECT_EQ(text, "precious");
+}
+
+TEST(sockets, connections_that_end_well_are_no_failed_attempts) {
+  troupe::runtime rt(troupe::options{.threads = 1});
+  plain_server server;
+  inbox got;
+  auto p = st::from("in", connect::connect_messages(server.address(), {.backoff = 1ms, .attempts_max = 1})) |
+           st::sink("keep", std::ref(got));
+  auto r = p.start(rt);
+  for (std::size_t round = 0; round < 3; ++round) {
+    plain_socket s = server.accept();
+    s.say("hello\n");
+    ASSERT_TRUE(comes_true([&] { return got.count() == round + 1; }));
+  }
+}
+
+TEST(sockets, a_listener_goes_on_when_there_are_no_descriptors_left) {
+  troupe::runtime rt(troupe::options{.threads = 1});
+  const connect::listener l("tcp:127.0.0.1:0");
+  inbox got;
+  auto p = st::from("in", l.messages({.backoff = 1ms})) | st::sink("keep", std::ref(got));
+  auto r = p.start(rt);
+  plain_socket first = plain_socket::to(l.address());
+  first.say("before\n");
+  ASSERT_TRUE(comes_true([&] { return got.count() == 1; }));
+  // Both ends of each connection are of this process, so it runs out of descriptors while it accepts.
+  rlimit was{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &was), 0);
+  const int next = ::dup(0);
+  ::close(next);
+  rlimit few = was;
+  few.rlim_cur = static_cast<rlim_t>(next) + 11;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  std::vector<plain_socket> all;
+  for (int i = 0; i < 5; ++i) {
+    const int d = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (d < 0) break;
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(static_cast<std::uint16_t>(std::stoi(l.address().substr(l.address().rfind(':') + 1))));
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(d, reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+    all.emplace_back(d);
+    all.back().say("many\n");
+  }
+  first.say("still\n");
+  EXPECT_TRUE(comes_true([&] {
+    const auto m = got.all();
+    return std::any_of(m.begin(), m.end(), [](const message& x) { return x.bytes == "still"; });
+  }));
+  all.clear();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &was), 0);
+  plain_socket last = plain_socket::to(l.address());
+  last.say("after\n");
+  EXPECT_TRUE(comes_true([&] {
+    const auto m = got.all();
+    return std::any_of(m.begin(), m.end(), [](const message& x) { return x.bytes == "after"; });
+  }));
+  EXPECT_EQ(r.report().state, st::state::runs);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <thread>
@@ -132,6 +133,17 @@ TEST(streams, paths_at_which_nobody_answers_are_told) {
   ::close(left);
   const st::report_socket socket(rt, path);
   EXPECT_EQ(streams(path).out, "no streams\n");
+}
+
+TEST(streams, a_file_that_is_no_socket_is_left_alone) {
+  const test::scratch_folder folder;
+  const std::string path = folder.path() / "results";
+  std::ofstream(path) << "precious";
+  troupe::runtime rt(troupe::options{.threads = 1});
+  EXPECT_THROW(st::report_socket(rt, path), troupe::error);
+  std::string text;
+  std::ifstream(path) >> text;
+  EXPECT_EQ(text, "precious");
 }
 
 }  // namespace

@@ -28,8 +28,9 @@ class recycled {
   recycled() = default;
   recycled(recycled&&) noexcept = default;
   recycled& operator=(recycled&& o) noexcept {
-    std::swap(at_, o.at_);
-    std::swap(home_, o.home_);
+    recycled taken(std::move(o));
+    std::swap(at_, taken.at_);
+    std::swap(home_, taken.home_);
     return *this;
   }
   ~recycled() {

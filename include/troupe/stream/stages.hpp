@@ -1,5 +1,5 @@
-// What this file is for: stages of streams before they are joined to a flow: their options are checked, their types
-// too. SPDX-FileCopyrightText: the troupe authors
+// What this file is for: stages before they are joined to a flow: their options are checked, and their types.
+// SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Not for users: stream.hpp has the functions that make them.
@@ -132,6 +132,7 @@ struct latest_by {
     in.from().has_edge = true;
     in.from().edge = o;
     in.from().edge.full = when_full::drop_oldest;
+    in.from().keeps_latest = true;
     in.from().same = [key = std::move(key)](const T& a, const T& b) {
       return std::invoke(key, a) == std::invoke(key, b);
     };

@@ -13,8 +13,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
-#include <stop_token>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -100,8 +98,12 @@ class spawner {
     return note(home_.for_each(options_, std::forward<A>(first), std::forward<Rest>(rest)...));
   }
   /// See `runtime::run`.
-  future<void> run(const graph& g) { return note(run_graph(options_, g)); }
-  future<void> run(const task_options& o, const graph& g) { return note(run_graph(merged(o), g)); }
+  future<void> run(const graph& g) { return run(task_options(), g); }
+  future<void> run(const task_options& o, const graph& g) {
+    task_options how = merged(o);
+    how.retries = o.retries;  // a graph as a whole is not retried
+    return note(detail::streams::entrance::run(home_.the_engine(), how, g));
+  }
 
  private:
   template <class T, class U, class F>
@@ -132,9 +134,6 @@ class spawner {
     detail::retain(f.task());
     log_.push_back(future<void>(f.task()));
     return f;
-  }
-  future<void> run_graph(const task_options& o, const graph& g) {
-    return detail::streams::entrance::run(home_.the_engine(), o, g);
   }
 
   home home_;

@@ -330,4 +330,22 @@ TEST(slow_stream_bounds, a_slow_sink_holds_no_more_frames_than_the_bound) {
   EXPECT_LT(most, before + (16u << 20) + (32u << 20));
 }
 
+TEST(stream_bounds, an_edge_that_keeps_the_latest_is_refused_where_it_cannot) {
+  troupe::runtime rt(troupe::options{.threads = 1});
+  const auto refused = [&](st::pipeline p, const char* stage) {
+    try {
+      static_cast<void>(p.check(rt));
+      ADD_FAILURE() << stage;
+    } catch (const troupe::error& e) {
+      EXPECT_EQ(e.code(), troupe::errc::bad_argument);
+      EXPECT_NE(std::string(e.what()).find(stage), std::string::npos) << e.what();
+    }
+  };
+  const auto numbers = [](const char* name) { return st::from(name, std::vector<int>{1, 2}); };
+  const auto same = [](int i) { return i; };
+  refused(numbers("a") | st::map("parallel", same, {.parallel = 2}) | st::latest_by(same) | st::sink("end", [](int) {}),
+          "'end'");
+  refused(st::merge("both", numbers("a") | st::latest_by(same), numbers("b")) | st::sink("end", [](int) {}), "'both'");
+}
+
 }  // namespace

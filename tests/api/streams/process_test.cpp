@@ -320,4 +320,37 @@ TEST(stream_process, lanes_by_key_may_join_other_flows) {
     EXPECT_TRUE(names.contains(n)) << n;
 }
 
+TEST(stream_process, what_was_emitted_before_a_function_threw_goes_on_at_once) {
+  troupe::runtime rt(troupe::options{.threads = 1});
+  std::atomic<int> got{0};
+  auto p = st::from<event>("events") | st::event_time("time", &event::at) | st::key_by(&event::key) |
+           st::process<int>("bad", 0,
+                            [](auto& c, int&, const event&) {
+                              c.emit(1);
+                              throw std::runtime_error("afterwards");
+                            },
+                            {.fail = st::drop}) |
+           st::sink("keep", [&](int) { ++got; });
+  auto r = p.start(rt);
+  EXPECT_EQ(r.input<event>("events").push({1, 1}), st::pushed::ok);
+  EXPECT_TRUE(test::comes_true([&] { return got == 1; }));
+  r.drain(test::patience);
+  expect_balanced(r.report());
+}
+
+TEST(stream_process, the_end_of_all_times_may_be_asked_for) {
+  troupe::runtime rt(troupe::options{.threads = 1});
+  std::uint64_t counted = 0;
+  auto p = st::from("events", std::vector<event>{{1, 1}, {2, 2}}) | st::event_time("time", &event::at) |
+           st::key_by(&event::key) |
+           st::process<int>(
+               "ends", 0, [](auto& c, int&, const event&) { c.wake_at(st::event_point::max()); },
+               [](auto& c, int&) { c.emit(c.key()); }) |
+           st::window("w", st::sliding(10s, 2s), {}, st::count()) |
+           st::sink("keep", [&](const auto& w) { counted += w.value; });
+  auto r = p.start(rt);
+  r.wait();
+  EXPECT_EQ(counted, 10u);  // each of the two in five windows
+}
+
 }  // namespace

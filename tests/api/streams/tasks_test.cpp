@@ -11,6 +11,7 @@
 #include <ranges>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -482,6 +483,92 @@ TEST(stream_tasks, tasks_that_update_in_place_have_retries_of_their_own) {
   r.wait();
   EXPECT_GT(calls, 10);
   EXPECT_EQ(r.report().items.delivered, 10u);
+}
+
+TEST(stream_tasks, watermarks_stay_behind_what_has_no_room_behind_the_stage) {
+  runtime rt;
+  std::vector<std::pair<std::int64_t, std::uint64_t>> got;
+  auto p =
+      st::from("numbers", std::views::iota(0, 500)) | st::event_time("time", [](int i) { return std::int64_t{i}; }) |
+      st::tasks("work", [](st::spawner& on, int& i) { on.spawn([i] { static_cast<void>(i); }); }, {.in_flight = 4}) |
+      st::flat_map("copies", [](int i) { return std::vector<int>(7, i); }) | st::async({.items = 2}) |
+      st::window("tens", st::tumbling(10ns), {}, st::count()) |
+      st::sink("out", [&](const st::windowed<st::all_items, std::uint64_t>& w) {
+        got.emplace_back(w.window.begin.time_since_epoch().count(), w.value);
+      });
+  auto r = p.start(rt);
+  ASSERT_TRUE(test::ends(r));
+  r.wait();
+  ASSERT_EQ(got.size(), 50u);
+  for (std::size_t i = 0; i < got.size(); ++i)
+    EXPECT_EQ(got[i], std::make_pair(std::int64_t{10} * static_cast<long>(i), std::uint64_t{70}));
+  test::expect_balanced(r.report());
+}
+
+TEST(stream_tasks, what_has_no_room_behind_a_state_is_not_lost) {
+  runtime rt;
+  std::uint64_t got = 0;
+  auto p = st::from("numbers", std::views::iota(0, 2000)) |
+           st::event_time("time", [](int i) { return std::int64_t{i}; }) |
+           st::tasks("work", [](st::spawner& on, int& i) { on.spawn([i] { static_cast<void>(i); }); }) |
+           st::process<std::string>(
+               "texts", 0,
+               [](auto& c, int&, int i) {
+                 c.emit(std::string(static_cast<std::size_t>(i % 50 + 1), 'x'));
+                 c.wake_at(c.time() + 3ns);
+               },
+               [](auto& c, int&) { c.emit(std::string(40, 'y')); }) |
+           st::async({.items = 4, .bytes = 200}) | st::sink("out", [&](const std::string&) { ++got; });
+  auto r = p.start(rt);
+  ASSERT_TRUE(test::ends(r));
+  r.wait();
+  const st::report told = r.report();
+  test::expect_balanced(told);
+  EXPECT_EQ(told.items.in_flight, 0u) << told.text();
+  EXPECT_GE(got, 2000u);
+}
+
+TEST(stream_tasks, graphs_run_in_a_stage_whose_tasks_have_retries) {
+  runtime rt;
+  const auto a = rt.filled<int>({width}, tiles(width), 0);
+  const graph g = rt.record([&](recorder& rec) { rec.spawn(add_in_place, update(a), 1); });
+  auto p = st::from("numbers", std::views::iota(0, 5)) |
+           st::tasks("run", [g](st::spawner& on, int&) { on.run(g); }, {.retries = 2}) | st::sink("out", [](int) {});
+  p.start(rt).wait();
+  EXPECT_EQ(value_of(a), 5);
+}
+
+TEST(stream_tasks, items_are_there_as_long_as_tasks_that_use_them_even_if_the_stream_is_left_behind) {
+  options o;
+  o.threads = 2;
+  runtime rt(o);
+  test::gate begun, open;
+  std::atomic<int> seen{0};
+  {
+    std::optional<st::running> r;
+    // The handle goes in a stage of its own stream, where nothing is waited for.
+    auto p = st::from("texts", std::vector<std::string>{std::string(1000, 'x'), "last"}) |
+             st::tasks("use",
+                       [&](st::spawner& on, std::string& text) {
+                         if (text == "last") return;
+                         on.spawn([&] {
+                           begun.open();
+                           static_cast<void>(open.pass());
+                           seen = static_cast<int>(text.size());
+                         });
+                       },
+                       {.in_flight = 2, .order = st::unordered}) |
+             st::sink("out", [&](const std::string&) {
+               static_cast<void>(begun.pass());
+               r.reset();
+             });
+    r.emplace(p.start(rt));
+    ASSERT_TRUE(begun.pass());
+    ASSERT_TRUE(test::comes_true([&] { return !st::reports(rt).empty(); }));
+    while (r && r->report().state == st::state::runs) std::this_thread::yield();
+  }
+  open.open();
+  ASSERT_TRUE(test::comes_true([&] { return seen == 1000; }));
 }
 
 }  // namespace

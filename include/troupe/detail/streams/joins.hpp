@@ -20,9 +20,9 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/detail/streams/event_times.hpp>
 #include <troupe/detail/streams/made_items.hpp>
 #include <troupe/detail/streams/two_flows.hpp>
-#include <troupe/detail/streams/windows.hpp>
 #include <troupe/error.hpp>
 #include <troupe/stream/joins.hpp>
 
@@ -56,7 +56,8 @@ class join_rule {
 };
 
 /// Pairs of items with one key whose times belong together, as soon as both are there. Late items, with times before
-/// the watermark of both flows, are dropped: so what comes out depends on no order in which the two are read.
+/// the watermark of both flows, are dropped: where none is late, what comes out depends on no order in which the two
+/// are read.
 template <class A, class B, class KeyA, class KeyB, class F, class R>
 class pairing {
  public:

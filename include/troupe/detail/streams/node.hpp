@@ -77,6 +77,7 @@ class outlet_base {
   node* to = nullptr;
   int port = 0;
   bool has_edge = false;                ///< asked for
+  bool keeps_latest = false;            ///< of a key, in that edge
   troupe::stream::edge_options edge{};  ///< where that was asked for
 };
 

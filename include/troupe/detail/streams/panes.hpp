@@ -34,8 +34,8 @@ class sliding_panes {
       last_ = &panes_[begin];
       last_begin_ = begin;
     }
-    const auto [at, is_new] = last_->try_emplace(std::move(key), part{fold_.initial, order_, from});
-    if (is_new) ++order_;
+    auto at = last_->find(key);
+    if (at == last_->end()) at = last_->emplace(std::move(key), part{fold_.initial, order_++, from}).first;
     std::invoke(fold_.add, at->second.state, item);
   }
   /// Calls `tell(key, begin, end, state, from)` for what windows that end by then hold, earlier ends first, equal ones

@@ -15,13 +15,12 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
+#include <troupe/detail/streams/event_times.hpp>
 #include <troupe/detail/streams/made_items.hpp>
 #include <troupe/detail/streams/stages.hpp>
-#include <troupe/detail/streams/windows.hpp>
 #include <troupe/stream/process.hpp>
 
 namespace troupe::detail::streams {
@@ -54,7 +53,8 @@ class process_lane final : public inlet<T> {
       std::invoke(f_.on_item, c, k.state, std::as_const(item));
       after_call(at, c);
     } catch (...) {
-      return attempt_.failed(*self, item, from, true);
+      const demand d = attempt_.failed(*self, item, from, true);
+      return d == demand::none ? d : made_.pass_on(d);
     }
     counted.absorbed.add();
     if (keep_ns_ != 0 && keys_.size() >= forget_at_) forget();
@@ -104,7 +104,9 @@ class process_lane final : public inlet<T> {
     point time() const override { return point(std::chrono::nanoseconds(from_.event_ns)); }
     point watermark() const override { return point(std::chrono::nanoseconds(of_.now_)); }
     void emit(U u) override { of_.made_.add(std::move(u), from_); }
-    void wake_at(point t) override { wake_ns = std::max(t.time_since_epoch().count(), mark::never + 1); }
+    void wake_at(point t) override {
+      wake_ns = std::clamp<std::int64_t>(t.time_since_epoch().count(), -event_ns_max, event_ns_max);
+    }
     void forget() override { forgets = true; }
     std::int64_t wake_ns = mark::never;
     bool forgets = false;

@@ -47,7 +47,6 @@ class tasks_lane final : public inlet<T> {
         in_flight_max_(static_cast<std::size_t>(o.in_flight)),
         keeps_order_(o.order == stream::ordered),
         out_(out) {
-    how_.name = of.name();
     how_.where = o.where;
     how_.priority = o.priority;
     how_.retries = o.retries;
@@ -63,8 +62,12 @@ class tasks_lane final : public inlet<T> {
   }
   // A mark stays behind the items that it came behind.
   demand pass(const mark& m) override {
-    if (flying_.empty()) return out_.of(0).pass(m);
-    flying_.back()->behind = m;
+    if (!flying_.empty())
+      flying_.back()->behind = m;
+    else if (due_)
+      due_ = m;
+    else
+      return out_.of(0).pass(m);
     return demand::more;
   }
   demand resume() override {
@@ -72,9 +75,14 @@ class tasks_lane final : public inlet<T> {
     return d == demand::none ? d : land(d);
   }
   void idle() override { out_.of(0).idle(); }
-  bool finish() override { return land(demand::more) != demand::none && flying_.empty() && out_.of(0).finish(); }
+  bool finish() override {
+    return land(demand::more) != demand::none && flying_.empty() && !due_ && out_.of(0).finish();
+  }
 
-  void attach(engine& e) { engine_ = &e; }
+  void attach(engine& e) {
+    engine_ = &e;
+    how_.name = of_.name();
+  }
   // Tasks that have not begun never do.
   void stop() { stop_.request_stop(); }
   counts counted;
@@ -130,6 +138,10 @@ class tasks_lane final : public inlet<T> {
   }
   // Passes on what is done, in order, or else whatever is.
   demand land(demand d) {
+    if (due_) {
+      d = least(d, out_.of(0).pass(*std::exchange(due_, std::nullopt)));
+      if (d == demand::none) return d;
+    }
     for (std::size_t i = 0; i < flying_.size();) {
       flight& x = *flying_[i];
       bool stays = !is_done(x);
@@ -214,8 +226,12 @@ class tasks_lane final : public inlet<T> {
         d = out_.of(0).push(std::move(*x->made), x->from);
     }
     if (!x->behind) return d;
-    if (i == 0) return least(d, out_.of(0).pass(*x->behind));
-    flying_[i - 1]->behind = x->behind;
+    if (i != 0)
+      flying_[i - 1]->behind = x->behind;
+    else if (d == demand::none)
+      due_ = x->behind;  // what was pushed may not be through yet
+    else
+      return least(d, out_.of(0).pass(*x->behind));
     return d;
   }
 
@@ -228,6 +244,7 @@ class tasks_lane final : public inlet<T> {
   std::stop_source stop_;
   task_options how_;
   std::deque<std::unique_ptr<flight>> flying_;  // as they came
+  std::optional<mark> due_;                     // behind all that has been pushed
 };
 
 /// Its strand takes from an edge, so that what is done goes on whatever the stages before are doing.

@@ -38,12 +38,13 @@ class two_marks {
     of = m;
     mark all{mark::never, true};
     for (const mark& x : {first_, second_}) {
-      if (x == over && (first_ != over || second_ != over)) continue;  // it says nothing of the other one's time
+      if (x == over) continue;  // it says nothing of the other one's time
       if (x.is_idle && all.is_idle) all.event_ns = std::max(all.event_ns, x.event_ns);
       if (x.is_idle) continue;
       all.event_ns = all.is_idle ? x.event_ns : std::min(all.event_ns, x.event_ns);
       all.is_idle = false;
     }
+    if (first_ == over && second_ == over) return;  // what was last said stays: the end is no time
     all.event_ns = std::max(all.event_ns, merged_.event_ns);
     merged_ = all;
   }
