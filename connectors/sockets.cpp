@@ -273,7 +273,9 @@ stream::source<message> connected(endpoint a, socket_options o) {
     if (auto m = cut.rest(connection)) co_yield std::move(*m);
     if (!o.reconnects) co_return;
     ++connection;
-    co_await stream::sleep(has_come ? o.backoff : tries.failed(a.text, "the connection has ended"));
+    std::chrono::milliseconds pause = o.backoff;
+    if (!has_come) pause = tries.failed(a.text, "the connection has ended");
+    co_await stream::sleep(pause);
   }
 }
 
