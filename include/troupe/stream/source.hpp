@@ -2,8 +2,10 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// g++ 12 destroys twice what is made inside the expression of a `co_yield` by braces, where that is an aggregate
-// with a string or the like (`co_yield line{text, 1}`): give such an item a name, and `co_yield std::move(item)`.
+// g++ 12 gets two things wrong that a coroutine may say. What braces make inside the expression of a `co_yield` is
+// destroyed twice, where that is an aggregate with a string or the like (`co_yield line{text, 1}`): give such an item a
+// name, and `co_yield std::move(item)`. Both sides of a `?:` inside the expression of a `co_await` are evaluated: choose
+// before.
 //
 //   st::source<line> lines(int descriptor) {
 //     for (;;) {
