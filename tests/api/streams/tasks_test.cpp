@@ -534,7 +534,7 @@ TEST(stream_tasks, what_has_no_room_behind_a_state_is_not_lost) {
   const st::report told = r.report();
   test::expect_balanced(told);
   EXPECT_EQ(told.items.in_flight, 0u) << told.text();
-  EXPECT_GE(calls, 100u);
+  EXPECT_GE(calls, 50u);  // a watermark each 64 items, or a little later
   EXPECT_EQ(got, 6400u + calls);
 }
 
