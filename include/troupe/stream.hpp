@@ -240,7 +240,8 @@ flow<std::pair<A, B>> zip(std::string name, const flow<A>& a, const flow<B>& b) 
 /// together in time, as soon as both are there: `join("clicked", ads | key_by(&ad::id), clicks | key_by(&click::ad),
 /// within(0s, 1min), f)`. The pair has the later one's time. An item whose time is before the watermark of both flows
 /// is dropped, and counted as dropped and late; one without a time fails the stream, as what is thrown does. Items are
-/// kept, in memory, until the watermark says that nothing more belongs to them, and then up to twice as many.
+/// kept, in memory, until the watermark says that nothing more belongs to them, and then up to twice as many; so are all
+/// items of a flow that is ahead of the other one.
 template <class A, class KeyA, class B, class KeyB, class F>
 auto join(std::string name, const stages::keyed<A, KeyA>& a, const stages::keyed<B, KeyB>& b, const joining& when,
           F f) {

@@ -120,18 +120,17 @@ TEST(stream_joins, random_flows_give_the_pairs_that_brute_force_finds) {
 TEST(stream_joins, what_nothing_belongs_to_any_more_is_forgotten) {
   troupe::runtime rt(troupe::options{.threads = 2});
   constexpr int count = 200'000;
-  const auto flow = [](const char* name) {
-    return st::from(name,
-                    [n = 0]() mutable -> std::optional<event> {
-                      if (n == count) return std::nullopt;
-                      const event e{n % 7, n, n};
-                      ++n;
-                      return e;
-                    }) |
-           st::event_time(std::string(name) + " time", &event::at) | st::key_by(&event::key);
-  };
   std::uint64_t pairs = 0, held_most = 0;
-  auto p = st::join("pairs", flow("a"), flow("b"), st::within(100ns),
+  // Copies of one flow: neither can get far ahead of the other, however the threads are scheduled.
+  auto [a, b] = st::from("events",
+                         [n = 0]() mutable -> std::optional<event> {
+                           if (n == count) return std::nullopt;
+                           const event e{n % 7, n, n};
+                           ++n;
+                           return e;
+                         }) |
+                st::event_time("time", &event::at) | st::tee<2>("copies");
+  auto p = st::join("pairs", a | st::key_by(&event::key), b | st::key_by(&event::key), st::within(100ns),
                     [](const event& x, const event& y) { return pair(x.id, y.id); }) |
            st::sink("count", [&](const pair&) { ++pairs; });
   auto r = p.start(rt);
