@@ -309,19 +309,18 @@ stream::source<message> accepted(int listening, socket_options o, std::shared_pt
       const int from = events[static_cast<std::size_t>(i)].data.fd;
       if (from == listening) {
         descriptor d(::accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+        int fault = d.get() < 0 ? errno : 0;
         // Waiting takes a descriptor, too: one is to be left.
-        const bool is_last = d.get() >= 0 && descriptor(::fcntl(listening, F_DUPFD_CLOEXEC, 0)).get() < 0;
-        if (is_last) {
+        if (fault == 0 && descriptor(::fcntl(listening, F_DUPFD_CLOEXEC, 0)).get() < 0) {
           d = descriptor();
-          errno = EMFILE;
+          fault = EMFILE;
         }
-        if (d.get() >= 0) {
+        if (fault == 0) {
           watch_peer(d);
           const int number = d.get();
           if (watch(number)) open.emplace(number, connection{std::move(d), next++, cutter(o)});
         }
-        const bool is_short =
-            d.get() < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM);
+        const bool is_short = fault == EMFILE || fault == ENFILE || fault == ENOBUFS || fault == ENOMEM;
         if (open.size() >= o.connections_max || (is_short && !open.empty())) {
           ::epoll_ctl(all.get(), EPOLL_CTL_DEL, listening, nullptr);
           accepts = false;
