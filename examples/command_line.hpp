@@ -32,6 +32,16 @@ inline bool explains_itself(int argc, const char* const* argv, const char* progr
   return false;
 }
 
+/// The number that a word is. Throws `std::invalid_argument` where it is none, or is out of range.
+inline int number(std::string_view text, int least, int most, const std::string& usage) {
+  int n = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (fault != std::errc() || end != text.data() + text.size() || n < least || n > most)
+    throw std::invalid_argument("'" + std::string(text) + "' is no number from " + std::to_string(least) + " to " +
+                                std::to_string(most) + "; " + usage);
+  return n;
+}
+
 /// The names in a LIST, separated by commas. Throws `std::invalid_argument` where there is nothing between two of them.
 /// Whether there are such devices is for the runtime to say.
 inline std::vector<std::string> device_names(std::string_view option, std::string_view text) {

@@ -3,7 +3,6 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -168,15 +167,6 @@ constexpr const char* usage =
     "  --out   where the picture of what has moved is written\n"
     "  --check does it again in one loop and compares";
 
-int number(std::string_view text, int least, int most) {
-  int n = 0;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (fault != std::errc() || end != text.data() + text.size() || n < least || n > most)
-    throw std::invalid_argument("'" + std::string(text) + "' is no number from " + std::to_string(least) + " to " +
-                                std::to_string(most) + "; " + usage);
-  return n;
-}
-
 }  // namespace
 
 int main(int count, char** arguments) try {
@@ -196,11 +186,12 @@ int main(int count, char** arguments) try {
     } else if (word == "--out") {
       picture = value();
     } else if (word == "--lanes") {
-      lanes = number(value(), 1, 64);
+      lanes = examples::number(value(), 1, 64, usage);
     } else if (word == "--size") {
       const std::string_view v = value();
       const std::size_t x = v.find('x');
-      size = {number(v.substr(0, x), 16, 8192), number(x == v.npos ? "" : v.substr(x + 1), 16, 8192)};
+      size = {examples::number(v.substr(0, x), 16, 8192, usage),
+              examples::number(x == v.npos ? "" : v.substr(x + 1), 16, 8192, usage)};
     } else if (word.starts_with('-')) {
       throw std::invalid_argument("'" + std::string(word) + "' is not understood; " + usage);
     } else {

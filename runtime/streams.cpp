@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -94,9 +95,10 @@ std::shared_ptr<machine> entrance::start(runtime& rt, std::shared_ptr<plan> p, c
   static_cast<void>(stage::describe(*p));
   p->started = true;
   stage::lay_out(*p);
-  task_options how;
-  how.name = "stream " + o.name;
-  how.where = scope::here();
+  // Of each runner; complete before the first one.
+  const auto how = std::make_shared<task_options>();
+  how->name = "stream " + o.name;
+  how->where = scope::here();
   const auto spawn = [weak = e.weak_from_this(), how](const std::shared_ptr<stage::crew>& c,
                                                       stage::crew::runner_is which) {
     const std::shared_ptr<engine> at = weak.lock();
@@ -104,9 +106,7 @@ std::shared_ptr<machine> entrance::start(runtime& rt, std::shared_ptr<plan> p, c
       c->lost(std::make_exception_ptr(error(errc::runtime_stopped, "the runtime was shut down")));
       return;
     }
-    task_options stoppable = how;
-    stoppable.stop = c->stop_token();
-    home(*at).spawn(stoppable, runner(c, which));
+    home(*at).spawn(*how, runner(c, which));
   };
   const auto after = [weak = e.weak_from_this()](std::span<const future<void>> tasks, std::function<void()> f) {
     const std::shared_ptr<engine> at = weak.lock();
@@ -115,6 +115,7 @@ std::shared_ptr<machine> entrance::start(runtime& rt, std::shared_ptr<plan> p, c
   };
   for (const auto& n : p->nodes) n->attach(e);
   auto c = std::make_shared<stage::crew>(std::move(p), o, e.slots(), spawn, after);
+  how->stop = c->stop_token();
   e.add_stream(c);
   c->begin();
   return c;

@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <stdexcept>
@@ -25,15 +24,6 @@ constexpr const char* usage =
     "  --threads  of the runtime, 1 to 1024; 1 unless given\n"
     "  --repeat   times that each is run, 1 to 1000; medians are told; 3 unless given\n"
     "  --check    compares what streams answer with what SQLite answers, row for row, instead of timing";
-
-int number(std::string_view text, int least, int most) {
-  int n = 0;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (fault != std::errc() || end != text.data() + text.size() || n < least || n > most)
-    throw std::invalid_argument("'" + std::string(text) + "' is no number from " + std::to_string(least) + " to " +
-                                std::to_string(most) + "; " + usage);
-  return n;
-}
 
 template <class F>
 double seconds(F f) {
@@ -81,7 +71,7 @@ int main(int count, char** arguments) try {
     const std::string_view word = arguments[i];
     const auto value = [&](int least, int most) {
       if (i + 1 >= count) throw std::invalid_argument(std::string(word) + " needs a value; " + usage);
-      return number(arguments[++i], least, most);
+      return examples::number(arguments[++i], least, most, usage);
     };
     if (word == "--check")
       checks = true;
