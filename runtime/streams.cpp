@@ -114,7 +114,7 @@ std::shared_ptr<machine> entrance::start(runtime& rt, std::shared_ptr<plan> p, c
     call_after(*at, tasks, std::move(f));
   };
   for (const auto& n : p->nodes) n->attach(e);
-  auto c = std::make_shared<stage::crew>(std::move(p), o, e.slots(), spawn, after);
+  auto c = std::make_shared<stage::crew>(std::move(p), o, e.slots(), stage::crew::surroundings{spawn, after, {}});
   how->stop = c->stop_token();
   e.add_stream(c);
   c->begin();

@@ -34,12 +34,8 @@ thread_local const crew* runs_here = nullptr;
 
 }  // namespace
 
-crew::crew(std::shared_ptr<streams::plan> p, ts::start_options o, int runners_max, spawn_runner spawn, call_after after)
-    : plan_(std::move(p)),
-      options_(std::move(o)),
-      runners_max_(std::max(1, runners_max)),
-      spawn_(std::move(spawn)),
-      after_(std::move(after)) {
+crew::crew(std::shared_ptr<streams::plan> p, ts::start_options o, int runners_max, surroundings around)
+    : plan_(std::move(p)), options_(std::move(o)), runners_max_(std::max(1, runners_max)), around_(std::move(around)) {
   line_.reserve(plan_->strands.size());
   at_work_.reserve(plan_->strands.size());
 }
@@ -129,7 +125,7 @@ bool crew::needs_watch() const {
 
 void crew::watch(std::chrono::nanoseconds after) noexcept {
   try {
-    timers().at(clock::now() + after, [of = weak_from_this(), by = holders_, after] {
+    call(streams::now() + after, [of = weak_from_this(), by = holders_, after] {
       const holders::pass here(by);
       if (const std::shared_ptr<crew> me = of.lock()) me->look(after);
     });
@@ -165,7 +161,7 @@ void crew::look(std::chrono::nanoseconds after) noexcept {
 // Spawns a runner that has been counted.
 void crew::add_runner(runner_is which) noexcept {
   try {
-    spawn_(shared_from_this(), which);
+    around_.spawn(shared_from_this(), which);
   } catch (...) {
     lost(std::current_exception());
   }
@@ -252,10 +248,17 @@ void crew::settle(strand& s, ran r) {
 
 // ---- times and descriptors ------------------------------------------------------------------------------------------
 
-net::waits& crew::timers() {
+net::waits& crew::waits_of_process() {
   std::lock_guard hold(timers_lock_);
-  if (!timers_) timers_ = net::waits::shared();
-  return *timers_;
+  if (!waits_) waits_ = net::waits::shared();
+  return *waits_;
+}
+
+void crew::call(clock::time_point t, std::function<void()> f) {
+  if (around_.at)
+    around_.at(t, std::move(f));
+  else
+    waits_of_process().at(t, std::move(f));
 }
 
 void crew::ready_at(strand& s, clock::time_point t) {
@@ -264,7 +267,7 @@ void crew::ready_at(strand& s, clock::time_point t) {
   do
     if (set != 0 && set <= wanted) return;
   while (!s.alarm_ns.compare_exchange_weak(set, wanted, std::memory_order_acq_rel));
-  timers().at(t, [of = weak_from_this(), by = holders_, at = &s, wanted] {
+  call(t, [of = weak_from_this(), by = holders_, at = &s, wanted] {
     const holders::pass here(by);
     const std::shared_ptr<crew> me = of.lock();
     if (!me) return;
@@ -274,7 +277,7 @@ void crew::ready_at(strand& s, clock::time_point t) {
 }
 
 void crew::ready_when(strand& s, int descriptor, bool writable) {
-  auto w = timers().when(descriptor, writable, [of = weak_from_this(), by = holders_, at = &s] {
+  auto w = waits_of_process().when(descriptor, writable, [of = weak_from_this(), by = holders_, at = &s] {
     const holders::pass here(by);
     const std::shared_ptr<crew> me = of.lock();
     if (!me) return;
@@ -287,7 +290,8 @@ void crew::ready_when(strand& s, int descriptor, bool writable) {
 
 void crew::ready_after(strand& s, std::span<const future<void>> tasks) {
   // Keeps the stream, whose items the tasks use; lets go of it before the pass, so that who waits finds it gone.
-  after_(tasks, [by = std::make_shared<holders::pass>(holders_), me = shared_from_this(), at = &s] { me->ready(*at); });
+  around_.after(tasks,
+                [by = std::make_shared<holders::pass>(holders_), me = shared_from_this(), at = &s] { me->ready(*at); });
 }
 
 void crew::forget_descriptor(const strand& s) {
@@ -300,7 +304,7 @@ void crew::forget_descriptor(const strand& s) {
 // Under the lock: nothing runs any more that has not begun, and nobody gets in.
 void crew::note_end() {
   interrupted_.store(true);
-  ended_at_ = clock::now();
+  ended_at_ = streams::now();
   changed_.notify_all();
   // Copies of descriptors would keep connections open that their owners close.
   std::lock_guard hold(timers_lock_);

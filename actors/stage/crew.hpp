@@ -62,6 +62,7 @@ class holders {
 /// sources first, so that what is in the stream leaves it before more comes in. Any thread.
 class crew final : public streams::machine, public streams::scheduler, public std::enable_shared_from_this<crew> {
  public:
+  using clock = std::chrono::steady_clock;
   /// A runner that is one more, or one whose time was over and that goes on.
   enum class runner_is : std::uint8_t { added, resumed };
   /// Has a runner run on a worker: calls `work` there, once, or `lost` if that will never be. May throw.
@@ -69,7 +70,16 @@ class crew final : public streams::machine, public streams::scheduler, public st
   /// Calls a function on a worker when tasks have ended, and lets go of it then, or when that will never be. May throw.
   using call_after = std::function<void(std::span<const future<void>>, std::function<void()>)>;
 
-  crew(std::shared_ptr<streams::plan>, troupe::stream::start_options, int runners_max, spawn_runner, call_after);
+  /// Calls a function, which neither throws nor blocks, once a time has come on the steady clock.
+  using call_at = std::function<void(clock::time_point, std::function<void()>)>;
+  /// What a stream asks of what it runs on.
+  struct surroundings {
+    spawn_runner spawn;
+    call_after after;
+    call_at at;  ///< empty: of the process
+  };
+
+  crew(std::shared_ptr<streams::plan>, troupe::stream::start_options, int runners_max, surroundings);
   ~crew() override;
 
   void begin();
@@ -104,8 +114,6 @@ class crew final : public streams::machine, public streams::scheduler, public st
   bool bury(const troupe::stream::letter&) noexcept override;
 
  private:
-  using clock = std::chrono::steady_clock;
-
   // Under the lock.
   bool is_over() const { return state_ != troupe::stream::state::runs && state_ != troupe::stream::state::drains; }
   bool is_done() const { return is_over() && running_ == 0; }
@@ -121,7 +129,8 @@ class crew final : public streams::machine, public streams::scheduler, public st
   void end(troupe::stream::state, std::exception_ptr) noexcept;
   void no_memory() noexcept;
   bool runs_on_this_thread() const noexcept;
-  net::waits& timers();
+  net::waits& waits_of_process();
+  void call(clock::time_point, std::function<void()>);
   void forget_descriptor(const streams::strand&);
   void count(troupe::stream::report&) const;
   std::string stall_of(const streams::edge_base&, std::int64_t waits_ns) const;
@@ -129,9 +138,8 @@ class crew final : public streams::machine, public streams::scheduler, public st
   const std::shared_ptr<streams::plan> plan_;
   const troupe::stream::start_options options_;
   const int runners_max_;
-  const spawn_runner spawn_;
-  const call_after after_;
-  const clock::time_point begun_ = clock::now();
+  const surroundings around_;
+  const clock::time_point begun_ = streams::now();
 
   mutable std::mutex lock_;
   std::condition_variable changed_;
@@ -159,7 +167,7 @@ class crew final : public streams::machine, public streams::scheduler, public st
   const std::shared_ptr<holders> holders_ = std::make_shared<holders>();
 
   std::mutex timers_lock_;
-  std::shared_ptr<net::waits> timers_;
+  std::shared_ptr<net::waits> waits_;
   std::map<const streams::strand*, std::shared_ptr<net::waits::watch>>
       watches_;  // of sources that wait for descriptors
 

@@ -47,7 +47,7 @@ void crew::count(ts::report& r) const {
   r.name = options_.name;
   r.state = state_;
   r.error = error_;
-  r.elapsed = ended_at_.value_or(clock::now()) - begun_;
+  r.elapsed = ended_at_.value_or(streams::now()) - begun_;
   for (const auto& n : plan_->nodes) {
     ts::stage_report s;
     s.name = n->name();

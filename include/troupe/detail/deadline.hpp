@@ -9,14 +9,15 @@
 
 namespace troupe::detail {
 
-/// The limit from now on; where the clock does not reach that far, its last moment, which stands for ever. A limit that
+/// The limit from `now` on; where the clock does not reach that far, its last moment, which stands for ever. A limit that
 /// is negative or not a number has passed.
 template <class Rep, class Period>
-std::chrono::steady_clock::time_point deadline_after(std::chrono::duration<Rep, Period> limit) {
+std::chrono::steady_clock::time_point deadline_after(
+    std::chrono::duration<Rep, Period> limit,
+    std::chrono::steady_clock::time_point now = std::chrono::steady_clock::now()) {
   using clock = std::chrono::steady_clock;
   // Compared before it is converted: hours::max() is no number of nanoseconds.
   using wide = std::chrono::duration<long double, clock::period>;
-  const clock::time_point now = clock::now();
   const wide wanted(limit);
   if (!(wanted > wide::zero())) return now;
   if (wanted >= wide(clock::time_point::max() - now)) return clock::time_point::max();

@@ -23,11 +23,11 @@ namespace troupe::stream {
 class pipeline {
  public:
   /// Checks what `start` checks and says how the stream will run.
-  layout check(runtime& rt) const { return parts::entrance::check(rt, *root(plan_)); }
+  layout check(runtime& rt) const { return parts::entrance::check(rt, *plan()); }
   /// Starts the stream on the cores of a runtime. Throws `error(bad_argument)`, with the stage's name, if an end is
   /// open, two stages have one name, or an option makes no sense; and if it has been started before.
   [[nodiscard]] running start(runtime& rt, const start_options& o = {}) {
-    return running(parts::entrance::start(rt, root(plan_), o));
+    return running(parts::entrance::start(rt, plan(), o));
   }
   /// Both, as one stream: for branches of a `tee` or a `route`, and for several chains.
   friend pipeline operator+(pipeline a, const pipeline& b) {
@@ -38,6 +38,7 @@ class pipeline {
   /// Used by the library.
   using draft = std::shared_ptr<parts::plan>;
   explicit pipeline(draft p) : plan_(std::move(p)) {}
+  draft plan() const { return root(plan_); }
   static draft root(draft p) {
     while (p->joined) p = p->joined;
     return p;

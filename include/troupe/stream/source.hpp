@@ -24,6 +24,7 @@
 #include <utility>
 
 #include <troupe/detail/deadline.hpp>
+#include <troupe/detail/streams/clock.hpp>
 #include <troupe/error.hpp>
 
 namespace troupe::stream {
@@ -34,7 +35,7 @@ struct sleep_until {
 };
 template <class Rep, class Period>
 sleep_until sleep(std::chrono::duration<Rep, Period> d) {
-  return {troupe::detail::deadline_after(d)};
+  return {troupe::detail::deadline_after(d, troupe::detail::streams::now())};
 }
 /// `co_await readable(fd)` in a source: until a read would not block, or the other end is gone; a regular file is
 /// always readable. The descriptor must stay open meanwhile. What is no open descriptor fails the stream.
@@ -123,7 +124,7 @@ class [[nodiscard]] source {
 inline source<std::uint64_t> ticks(std::chrono::nanoseconds period) {
   if (period.count() <= 0) throw error(errc::bad_argument, "ticks: the period is not positive");
   return [](std::chrono::nanoseconds each) -> source<std::uint64_t> {
-    auto next = std::chrono::steady_clock::now();
+    auto next = troupe::detail::streams::now();
     for (std::uint64_t n = 0;; ++n) {
       co_await sleep_until{next};
       due<std::uint64_t> tick(n, next);

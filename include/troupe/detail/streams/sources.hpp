@@ -177,7 +177,7 @@ class source_node final : public node {
     bool wakes_up() {
       if (wish_.descriptor >= 0) {
         if (!descriptor_ready.load(std::memory_order_acquire)) return false;
-      } else if (std::chrono::steady_clock::now() < wish_.at) {
+      } else if (now() < wish_.at) {
         home->ready_at(*this, wish_.at);
         return false;
       }

@@ -77,7 +77,7 @@ class attempt {
   bool waits() const { return again_ != nullptr; }
   /// Returns the item if its time has come; the strand is told when it does.
   std::unique_ptr<held<T>> take(strand& self) {
-    if (std::chrono::steady_clock::now() < due_) {
+    if (now() < due_) {
       self.home->ready_at(self, due_);
       return nullptr;
     }
@@ -98,7 +98,7 @@ class attempt {
       counted_.retries.add();
       counted_.held.add();
       again_ = std::make_unique<held<T>>(held<T>{std::move(item), from, 0});
-      due_ = std::chrono::steady_clock::now() + pause_before(f, tried_);
+      due_ = now() + pause_before(f, tried_);
       self.home->ready_at(self, due_);
       return demand::none;
     }

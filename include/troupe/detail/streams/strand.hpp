@@ -13,12 +13,11 @@
 #include <limits>
 #include <span>
 
+#include <troupe/detail/streams/clock.hpp>
 #include <troupe/future.hpp>
 #include <troupe/stream/options.hpp>
 
 namespace troupe::detail::streams {
-
-inline std::int64_t now_ns() noexcept { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
 /// A count that one thread at a time changes and any thread reads.
 class tally {

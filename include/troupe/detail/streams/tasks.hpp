@@ -163,7 +163,7 @@ class tasks_lane final : public inlet<T> {
   }
   // True once it has been tried again and is done already.
   bool try_again(flight& x) {
-    if (std::chrono::steady_clock::now() < x.again_at) {
+    if (now() < x.again_at) {
       self->home->ready_at(*self, x.again_at);
       return false;
     }
@@ -190,7 +190,7 @@ class tasks_lane final : public inlet<T> {
     const troupe::stream::failure& f = of_.options.fail;
     if (x.attempts <= f.retries) {
       counted.retries.add();
-      x.again_at = std::chrono::steady_clock::now() + pause_before(f, x.attempts);
+      x.again_at = now() + pause_before(f, x.attempts);
       x.waits = true;
       self->home->ready_at(*self, x.again_at);
       return verdict::again;

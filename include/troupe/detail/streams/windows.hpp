@@ -95,10 +95,7 @@ class time_lane final : public inlet<T> {
       return attempt_.failed(*self, item, from, true);
     }
     if (said_.is_idle) static_cast<void>(say(false));  // others wait for this flow again
-    watermark_.note(o.event_ns, [] {
-      return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
-          .count();
-    });
+    watermark_.note(o.event_ns, wall_ns);
     counted.out.add();
     came_ = true;
     const demand d = out_.of(0).push(std::move(item), o);
