@@ -94,6 +94,7 @@ std::shared_ptr<machine> entrance::start(runtime& rt, std::shared_ptr<plan> p, c
   engine& e = rt.the_engine();
   static_cast<void>(stage::describe(*p));
   p->started = true;
+  p->state.limit = o.state_bytes != 0 ? o.state_bytes : e.settings().memory_bytes;
   stage::lay_out(*p);
   // Of each runner; complete before the first one.
   const auto how = std::make_shared<task_options>();
@@ -186,6 +187,8 @@ std::string report::text() const {
     add(s, "  %-20s %-9s %12llu %12llu %10.0f %8llu %8llu %10.2f %10.2f\n", x.name.c_str(), x.kind.c_str(), count{x.in},
         count{x.out}, seconds > 0 ? static_cast<double>(x.out) / seconds : 0, count{x.dead}, count{x.retries},
         us(x.service.quantile(0.5)), us(x.service.quantile(0.99)));
+  for (const stage_report& x : stages)
+    if (x.state_bytes != 0) add(s, "  %s keeps %llu bytes\n", x.name.c_str(), count{x.state_bytes});
   if (!edges.empty())
     add(s, "  %-20s %7s %7s %7s %12s %12s %10s %12s %10s\n", "edge before", "items", "most", "bound", "bytes", "most",
         "dropped", "blocked ms", "p99 us");

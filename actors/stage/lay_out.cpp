@@ -74,6 +74,7 @@ void lay_out(streams::plan& p) {
   for (const auto& n : p.nodes) {
     ++depth;
     n->set_stages(static_cast<int>(p.nodes.size()));
+    n->state = &p.state;
     if (auto s = n->make_source()) {
       s->depth = 0;
       n->strands.push_back(s.get());

@@ -240,13 +240,15 @@ flow<std::pair<A, B>> zip(std::string name, const flow<A>& a, const flow<B>& b) 
 /// together in time, as soon as both are there: `join("clicked", ads | key_by(&ad::id), clicks | key_by(&click::ad),
 /// within(0s, 1min), f)`. The pair has the later one's time. An item whose time is before the watermark of both flows
 /// is dropped, and counted as dropped and late; one without a time fails the stream, as what is thrown does. Items are
-/// kept, in memory, until the watermark says that nothing more belongs to them, and then up to twice as many; so are all
-/// items of a flow that is ahead of the other one.
+/// kept, in memory, until the watermark says that nothing more belongs to them, and then up to twice as many. A flow that
+/// is ahead of the other one is held back (`join_options::ahead`): where both are fed by the same one, what comes between
+/// may not be longer than that.
 template <class A, class KeyA, class B, class KeyB, class F>
-auto join(std::string name, const stages::keyed<A, KeyA>& a, const stages::keyed<B, KeyB>& b, const joining& when,
-          F f) {
+auto join(std::string name, const stages::keyed<A, KeyA>& a, const stages::keyed<B, KeyB>& b, const joining& when, F f,
+          const join_options& o = {}) {
   static_assert(std::is_invocable_v<F&, const A&, const B&>,
                 "troupe::stream::join: the function cannot be called with const items of the two flows");
+  stages::check_ahead(name, o.ahead);
   if (parts::saturated(when.before.count(), when.after.count()) < 0)
     stages::refuse(name, "an interval that holds no time");
   if (when.kind == joining::shape::window && (when.size.count() <= 0 || when.size.count() > parts::window_ns_max))
@@ -260,7 +262,7 @@ auto join(std::string name, const stages::keyed<A, KeyA>& a, const stages::keyed
                 "troupe::stream::join: the keys of the two flows are of different types");
   using node = parts::join_node<A, B, R, body>;
   return stages::end_both<R>(a.of, b.of,
-                             std::make_unique<node>(std::move(name), "join", a.key, b.key, std::move(f), when));
+                             std::make_unique<node>(std::move(name), "join", a.key, b.key, std::move(f), when, o));
 }
 /// Passes on, for each item of the first flow, what `f(item, row)` returns: `row` points to the item of the second
 /// flow, the table, that was the last with the same key at the item's time; it is null if there was none. So an item
@@ -276,6 +278,7 @@ auto lookup(std::string name, const stages::keyed<A, KeyA>& a, const stages::key
                 "troupe::stream::lookup: the function cannot be called with a const item and a pointer to a const row");
   if (o.waiting < 1 || o.waiting > (std::size_t{1} << 24))
     stages::refuse(name, "room for " + std::to_string(o.waiting) + " items that wait; 1 to 2^24");
+  stages::check_ahead(name, o.ahead);
   using R = std::decay_t<std::invoke_result_t<F&, const A&, const B*>>;
   static_assert(!std::is_void_v<R>, "troupe::stream::lookup: the function returns nothing; return what is to go on");
   static_assert(stages::is_key<std::decay_t<std::invoke_result_t<KeyA&, const A&>>>,

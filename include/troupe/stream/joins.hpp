@@ -27,10 +27,19 @@ constexpr joining within(std::chrono::nanoseconds distance) { return within(dist
 /// Both are in the same one of the windows `tumbling(size)`.
 constexpr joining same_window(std::chrono::nanoseconds size) { return {joining::shape::window, {}, {}, size}; }
 
+struct join_options {
+  /// Items of either flow that may be ahead, in event time, of what the other one has come to, 1 to 2^24; a flow that is
+  /// further ahead waits in the edge before the stage. One that is idle, or has ended, is not waited for.
+  std::size_t ahead = 65'536;
+};
+
 struct lookup_options {
   /// Items of the first flow that may wait until the table has come as far as they are, 1 to 2^24. Further ones wait in
   /// the edge before the stage.
   std::size_t waiting = 1024;
+  /// Rows that may be ahead, in event time, of what the first flow has come to, 1 to 2^24, as for `join`; but the table
+  /// does not wait while `waiting` items do.
+  std::size_t ahead = 65'536;
 };
 
 }  // namespace troupe::stream

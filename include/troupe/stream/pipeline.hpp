@@ -114,6 +114,10 @@ void check_failure(const std::string& stage, const stage_options& o) {
   if (keeps && !parts::takes_const<F, T>)
     refuse(stage, "retries and dead letters need a function that takes a const item, for it leaves the item as it is");
 }
+inline void check_ahead(const std::string& stage, std::size_t items) {
+  if (items < 1 || items > (std::size_t{1} << 24))
+    refuse(stage, std::to_string(items) + " items of a flow ahead of the other one; 1 to 2^24");
+}
 inline void check_lanes(const std::string& stage, const stage_options& o) {
   if (o.parallel != 1) refuse(stage, "it runs one call at a time; only map has `parallel`");
 }

@@ -56,8 +56,9 @@ struct stage_report {
   std::uint64_t created = 0, absorbed = 0, dropped = 0, dead = 0;
   std::uint64_t late = 0;  ///< of those dropped: too late for their window
   std::uint64_t retries = 0;
-  std::uint64_t held = 0;  ///< inside: of a batch that is not full, that waits for a retry, that a body works on
-  distribution service;    ///< time in the stage's function, of a sample of its items
+  std::uint64_t held = 0;         ///< inside: of a batch that is not full, that waits for a retry, that a body works on
+  std::uint64_t state_bytes = 0;  ///< of what it keeps by key and time
+  distribution service;           ///< time in the stage's function, of a sample of its items
 };
 
 /// An edge between two stages. pushed = taken + dropped + items.

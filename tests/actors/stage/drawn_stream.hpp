@@ -283,7 +283,8 @@ class drawn_stream {
                      [m = meanwhile_](const event& a, const event& b) {
                        m();
                        return event{std::max(a.at, b.at), a.key, (a.value + b.value) % 1000};
-                     }),
+                     },
+                     {.ahead = static_cast<std::size_t>(happens(50) ? number(1, 20) : 1000)}),
             out, false};
   }
   // Behind stages that keep no times: all are in time.

@@ -11,6 +11,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -145,6 +146,70 @@ TEST(stream_joins, what_nothing_belongs_to_any_more_is_forgotten) {
   EXPECT_GT(held_most, 0u);
   EXPECT_LT(held_most, 5000u);  // 400,000 came
   expect_balanced(r.report());
+}
+
+TEST(stream_joins, a_flow_that_is_ahead_is_held_back_and_not_kept) {
+  troupe::runtime rt(troupe::options{.threads = 2});
+  constexpr int count = 5000;
+  std::uint64_t pairs = 0;
+  const auto flow = [](const char* name) {
+    return st::from<event>(name, {.items = 8}) | st::event_time(std::string(name) + " time", &event::at) |
+           st::key_by(&event::key);
+  };
+  auto p = st::join("pairs", flow("a"), flow("b"), st::within(0ns),
+                    [](const event& x, const event& y) { return pair(x.id, y.id); }, {.ahead = 100}) |
+           st::sink("count", [&](const pair&) { ++pairs; });
+  auto r = p.start(rt);
+  auto a = r.input<event>("a"), b = r.input<event>("b");
+  int pushed = 0;
+  // Room that is made meanwhile is used; at last there is none, and nobody takes anything.
+  const auto is_held = [&] {
+    while (pushed != count && a.try_push(event{0, pushed, pushed}) == st::pushed::ok) ++pushed;
+    const st::report told = r.report();
+    return told.edges.front().items == 8 && told.items.in_flight == static_cast<std::uint64_t>(pushed);
+  };
+  ASSERT_TRUE(test::comes_true([&] { return is_held() && r.report().edges[2].items == 64; })) << r.report().text();
+  EXPECT_LT(pushed, 100 + 8 + 64 + 2 * 64) << "a watermark is said each 64 items at least";
+  std::thread rest([&] {
+    for (; pushed != count; ++pushed) EXPECT_EQ(a.push(event{0, pushed, pushed}), st::pushed::ok);
+    a.close();
+  });
+  for (int i = 0; i < count; ++i) ASSERT_EQ(b.push(event{0, i, i}), st::pushed::ok);
+  b.close();
+  ASSERT_TRUE(test::ends(r)) << r.report().text();
+  rest.join();
+  EXPECT_EQ(pairs, count);
+  EXPECT_EQ(r.report().items.dropped, 0u);
+  expect_balanced(r.report());
+}
+
+TEST(stream_joins, an_idle_flow_holds_no_other_one_back) {
+  troupe::runtime rt(troupe::options{.threads = 2});
+  constexpr int count = 3000;
+  std::vector<event> all;
+  for (int i = 0; i < count; ++i) all.push_back({0, i, i});
+  auto p =
+      st::join("pairs", timed("a", all) | st::key_by(&event::key),
+               st::from<event>("b") | st::event_time("b time", &event::at, {.idle = 1ms}) | st::key_by(&event::key),
+               st::within(0ns), [](const event& x, const event& y) { return pair(x.id, y.id); }, {.ahead = 10}) |
+      st::sink("none", [](const pair&) {});
+  auto r = p.start(rt);
+  EXPECT_TRUE(test::comes_true([&] { return r.report().stages.front().out == count; })) << r.report().text();
+  r.input<event>("b").close();
+  EXPECT_TRUE(test::ends(r));
+}
+
+TEST(stream_joins, flows_that_may_not_be_ahead_at_all_are_refused) {
+  const std::vector<event> one{{1, 1, 1}};
+  for (const std::size_t ahead : {std::size_t{0}, (std::size_t{1} << 24) + 1}) {
+    EXPECT_THROW(st::join("pairs", timed("a", one) | st::key_by(&event::key), timed("b", one) | st::key_by(&event::key),
+                          st::within(1ns), [](const event&, const event&) { return 1; }, {.ahead = ahead}),
+                 troupe::error);
+    EXPECT_THROW(
+        st::lookup("rows", timed("a", one) | st::key_by(&event::key), timed("b", one) | st::key_by(&event::key),
+                   [](const event&, const event*) { return 1; }, {.ahead = ahead}),
+        troupe::error);
+  }
 }
 
 TEST(stream_joins, late_items_are_dropped_and_counted) {

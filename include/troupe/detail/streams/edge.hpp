@@ -67,15 +67,13 @@ class edge_base {
   /// Adds somebody who pushes, and returns its number; the edge is closed when all have closed it. Before it is used.
   std::size_t open() {
     ++open_;
-    ways_.push_back({});
-    return ways_.size() - 1;
+    return said_.open();
   }
   void close(std::size_t way) {
     std::vector<strand*> wake;
     {
       std::lock_guard hold(lock_);
-      ways_[way].is_closed = true;
-      merge_marks();
+      if (said_.close(way)) place_mark();
       if (--open_ == 0 || !marks_.empty()) wake.swap(takers_);
     }
     for (strand* s : wake) s->home->ready(*s);
@@ -85,10 +83,8 @@ class edge_base {
     std::vector<strand*> wake;
     {
       std::lock_guard hold(lock_);
-      mark& of = ways_[way].last;
-      of.event_ns = std::max(of.event_ns, m.event_ns);
-      of.is_idle = m.is_idle;
-      if (!merge_marks()) return;
+      if (!said_.note(way, m)) return;
+      place_mark();
       wake.swap(takers_);
     }
     for (strand* s : wake) s->home->ready(*s);
@@ -184,31 +180,13 @@ class edge_base {
     if (filled_ + in_hands_ == 1) moved_ns_ = now_ns();
     waiting_.store(filled_, std::memory_order_relaxed);
   }
-  // The least mark of all ways in that are neither closed nor idle, if it is a new one. It never goes back. Its place
-  // is behind all items that are in the edge now; where no item has come since the last one, it takes that one's place.
-  bool merge_marks() {
-    mark all{std::numeric_limits<std::int64_t>::max(), true};
-    std::int64_t latest = mark::never;
-    bool any = false;
-    for (const way_in& w : ways_) {
-      if (w.is_closed) continue;
-      any = true;
-      latest = std::max(latest, w.last.event_ns);
-      if (w.last.is_idle) continue;
-      all.is_idle = false;
-      all.event_ns = std::min(all.event_ns, w.last.event_ns);
-    }
-    if (!any) return false;
-    // Where nothing comes from anywhere nobody is waited for, so the latest time counts (as in Flink).
-    if (all.is_idle) all.event_ns = latest;
-    all.event_ns = std::max(all.event_ns, merged_.event_ns);
-    if (all == merged_) return false;
-    merged_ = all;
+  // What all ways in say together has its place behind all items that are in the edge now; where no item has come since
+  // the last one, it takes that one's place.
+  void place_mark() {
     if (!marks_.empty() && marks_.back().place == tail_)
-      marks_.back().what = all;
+      marks_.back().what = said_.all();
     else
-      marks_.push_back({tail_, all});
-    return true;
+      marks_.push_back({tail_, said_.all()});
   }
   // Before items are taken: what marks stand before them, and how many items stand before the next one.
   std::uint64_t pass_marks() {
@@ -253,16 +231,12 @@ class edge_base {
   std::uint64_t pushed_ = 0, taken_ = 0, dropped_ = 0, parked_ = 0, items_max_ = 0, bytes_max_ = 0;
   std::int64_t blocked_ns_ = 0, blocked_since_ = 0, moved_ns_ = 0;
   int open_ = 0;
-  struct way_in {
-    mark last;
-    bool is_closed = false;
-  };
   struct placed_mark {
     std::uint64_t place;
     mark what;
   };
-  std::vector<way_in> ways_;
-  mark merged_, passed_;           // the last that was put behind the items; the last that has been reached
+  merged_marks said_;              // by those who push; what it comes to has been put behind the items
+  mark passed_;                    // the last that has been reached
   std::deque<placed_mark> marks_;  // between the two
   std::vector<strand*> takers_;    // that have found it empty
   std::vector<waiter*> waiters_;

@@ -62,17 +62,23 @@ template <class A, class B, class KeyA, class KeyB, class F, class R>
 class pairing {
  public:
   using K = std::decay_t<std::invoke_result_t<KeyA&, const A&>>;
-  pairing(const node& of, KeyA a, KeyB b, F f, const troupe::stream::joining& j, outlet<R>& out)
+  pairing(const node& of, KeyA a, KeyB b, F f, const troupe::stream::joining& j, const troupe::stream::join_options& o,
+          outlet<R>& out)
       : of_(of),
         key_a_(std::move(a)),
         key_b_(std::move(b)),
         f_(std::move(f)),
         rule_(j),
+        ahead_max_(o.ahead),
         out_(out),
-        made_(out, counted) {}
+        made_(out, counted),
+        state_(of.name(), of.state) {}
 
-  bool wants_first() const { return true; }
+  // A flow that is ahead waits, so the two never wait for each other.
+  bool wants_first() const { return first_ahead_.count() < ahead_max_ || first_at_ <= second_at_; }
+  bool wants_second() const { return second_ahead_.count() < ahead_max_ || second_at_ <= first_at_; }
   demand first(A&& item, const origin& from) {
+    first_ahead_.note(from.event_ns, second_at_);
     return take(key_a_, std::move(item), from, [&](both& s, A&& a) {
       each_in(s.second, rule_.of_first(from.event_ns),
               [&](const kept<B>& b) { made_.add(std::invoke(f_, std::as_const(a), b.item), later(from, b.at)); });
@@ -80,6 +86,7 @@ class pairing {
     });
   }
   demand second(B&& item, const origin& from) {
+    second_ahead_.note(from.event_ns, first_at_);
     return take(key_b_, std::move(item), from, [&](both& s, B&& b) {
       each_in(s.first, rule_.of_second(from.event_ns),
               [&](const kept<A>& a) { made_.add(std::invoke(f_, a.item, std::as_const(b)), later(from, a.at)); });
@@ -88,6 +95,10 @@ class pairing {
   }
   demand pass(const two_marks& m) {
     if (m.both().event_ns > now_) now_ = m.both().event_ns;
+    first_at_ = m.reached(true);
+    second_at_ = m.reached(false);
+    first_ahead_.reached(second_at_);
+    second_ahead_.reached(first_at_);
     made_.follow(m.both());
     return made_.pass_on(demand::more);
   }
@@ -100,6 +111,7 @@ class pairing {
     if (!keys_.empty()) forget(std::numeric_limits<std::int64_t>::max(), true);
     return made_.pass_on(demand::more) != demand::none && made_.empty() && out_.of(0).finish();
   }
+  std::uint64_t state_bytes() const { return state_.used(); }
   counts counted;
   strand* self = nullptr;
 
@@ -109,12 +121,22 @@ class pairing {
     std::int64_t at;
     T item;
   };
-  struct both {  // sorted by time
-    std::vector<kept<A>> first;
-    std::vector<kept<B>> second;
-  };
   template <class T>
-  static void keep(std::vector<kept<T>>& items, std::int64_t at, T&& item) {
+  using items_kept = std::vector<kept<T>, state_allocator<kept<T>>>;
+  struct both {  // sorted by time
+    explicit both(state_account& a) : first(state_allocator<kept<A>>(a)), second(state_allocator<kept<B>>(a)) {}
+    items_kept<A> first;
+    items_kept<B> second;
+    [[no_unique_address]] counted_bytes<K> of_key{};
+  };
+  both& of_key(K key) {
+    const auto [at, is_new] = keys_.try_emplace(std::move(key), state_);
+    if (is_new) at->second.of_key.changed(state_, at->first);
+    return at->second;
+  }
+  template <class T>
+  void keep(items_kept<T>& items, std::int64_t at, T&& item) {
+    state_.grow(bytes_elsewhere(item));
     if (items.empty() || items.back().at <= at) {
       items.push_back({at, std::move(item)});
       return;
@@ -123,7 +145,7 @@ class pairing {
     items.insert(std::upper_bound(items.begin(), items.end(), at, later), {at, std::move(item)});
   }
   template <class T, class Each>
-  static void each_in(const std::vector<kept<T>>& items, join_rule::range r, Each each) {
+  static void each_in(const items_kept<T>& items, join_rule::range r, Each each) {
     const auto earlier = [](const kept<T>& x, std::int64_t t) { return x.at < t; };
     for (auto it = std::lower_bound(items.begin(), items.end(), r.least, earlier);
          it != items.end() && it->at <= r.most; ++it)
@@ -143,9 +165,10 @@ class pairing {
     }
     counted.held.add();
     try {
+      state_.check();
       if (from.event_ns == mark::never)
         throw error(errc::bad_argument, "an item without a time came to a join: put event_time before it");
-      add(keys_[std::invoke(key, std::as_const(item))], std::move(item));
+      add(of_key(std::invoke(key, std::as_const(item))), std::move(item));
     } catch (...) {
       self->home->fail(of_.name().c_str(), from.number, 1, std::current_exception());
       return demand::none;
@@ -160,7 +183,7 @@ class pairing {
   void forget(std::int64_t now, bool all) {
     const auto drop = [&](auto& items, auto last_of) {
       auto end = items.begin();
-      while (end != items.end() && (all || last_of(end->at) < now)) ++end;
+      for (; end != items.end() && (all || last_of(end->at) < now); ++end) state_.shrink(bytes_elsewhere(end->item));
       const auto n = static_cast<std::size_t>(end - items.begin());
       items.erase(items.begin(), end);
       kept_ -= n;
@@ -180,11 +203,15 @@ class pairing {
   KeyB key_b_;
   F f_;
   const join_rule rule_;
+  const std::size_t ahead_max_;
   outlet<R>& out_;
   made_items<R> made_;
-  std::unordered_map<K, both> keys_;
+  state_account state_;
+  std::unordered_map<K, both, std::hash<K>, std::equal_to<K>, state_allocator<std::pair<const K, both>>> keys_{
+      state_allocator<std::pair<const K, both>>(state_)};
   std::size_t kept_ = 0, forget_at_ = kept_min;
-  std::int64_t now_ = mark::never;
+  std::int64_t now_ = mark::never, first_at_ = mark::never, second_at_ = mark::never;
+  ahead_count first_ahead_, second_ahead_;
 };
 
 /// Joins each item of the first flow with the item of the second one, the table, that was the last with its key at its
@@ -194,9 +221,18 @@ class looking_up {
  public:
   using K = std::decay_t<std::invoke_result_t<KeyA&, const A&>>;
   looking_up(const node& of, KeyA a, KeyB b, F f, const troupe::stream::lookup_options& o, outlet<R>& out)
-      : of_(of), key_a_(std::move(a)), key_b_(std::move(b)), f_(std::move(f)), waiting_max_(o.waiting), out_(out) {}
+      : of_(of),
+        key_a_(std::move(a)),
+        key_b_(std::move(b)),
+        f_(std::move(f)),
+        waiting_max_(o.waiting),
+        ahead_max_(o.ahead),
+        out_(out),
+        state_(of.name(), of.state) {}
 
   bool wants_first() const { return waiting_.size() < waiting_max_; }
+  // A table that is ahead waits, but not for items that wait for it.
+  bool wants_second() const { return rows_ahead_.count() < ahead_max_ || table_at_ <= items_at_ || !wants_first(); }
   demand first(A&& item, const origin& from) {
     counted.in.add();
     if (from.event_ns != mark::never && from.event_ns < asked_at_) {  // its row may be forgotten
@@ -210,8 +246,13 @@ class looking_up {
   }
   demand second(B&& row, const origin& from) {
     counted.in.add();
+    rows_ahead_.note(from.event_ns, items_at_);
     try {
-      row_versions& r = rows_[std::invoke(key_b_, std::as_const(row))];
+      state_.check();
+      const auto [place, is_new] = rows_.try_emplace(std::invoke(key_b_, std::as_const(row)), state_);
+      row_versions& r = place->second;
+      if (is_new) r.of_key.changed(state_, place->first);
+      state_.grow(bytes_elsewhere(row));
       const auto later = [](std::int64_t t, const version& v) { return t < v.at; };
       r.all.insert(std::upper_bound(r.all.begin(), r.all.end(), from.event_ns, later), {from.event_ns, std::move(row)});
       if (r.all.size() >= r.forget_at) forget(r);
@@ -223,8 +264,10 @@ class looking_up {
     return demand::more;
   }
   demand pass(const two_marks& m) {
-    table_at_ = m.second().is_idle ? std::numeric_limits<std::int64_t>::max() : m.second().event_ns;
-    asked_at_ = std::max(asked_at_, m.first().event_ns);
+    table_at_ = m.reached(false);
+    items_at_ = m.reached(true);
+    rows_ahead_.reached(items_at_);
+    asked_at_ = std::max(asked_at_, m.last(true).event_ns);
     const mark said{std::max(behind_.event_ns, m.both().event_ns), m.both().is_idle};
     has_mark_ = has_mark_ || said != behind_;
     behind_ = said;
@@ -236,6 +279,7 @@ class looking_up {
   }
   void idle() { out_.of(0).idle(); }
   bool finish() { return pass_on(demand::more) != demand::none && waiting_.empty() && out_.of(0).finish(); }
+  std::uint64_t state_bytes() const { return state_.used(); }
   counts counted;
   strand* self = nullptr;
 
@@ -245,9 +289,12 @@ class looking_up {
     B row;
   };
   static constexpr std::size_t versions_min = 4;
+  using versions = std::vector<version, state_allocator<version>>;
   struct row_versions {  // sorted by time
-    std::vector<version> all;
+    explicit row_versions(state_account& a) : all(state_allocator<version>(a)) {}
+    versions all;
     std::size_t forget_at = versions_min;
+    [[no_unique_address]] counted_bytes<K> of_key{};
   };
   struct waits {
     A item;
@@ -283,11 +330,11 @@ class looking_up {
   const B* row_at(const A& item, std::int64_t at) {
     const auto found = rows_.find(std::invoke(key_a_, item));
     if (found == rows_.end()) return nullptr;
-    const std::vector<version>& versions = found->second.all;
-    if (at == mark::never) return &versions.back().row;
+    const versions& known = found->second.all;
+    if (at == mark::never) return &known.back().row;
     const auto later = [](std::int64_t t, const version& v) { return t < v.at; };
-    const auto place = std::upper_bound(versions.begin(), versions.end(), at, later);
-    return place == versions.begin() ? nullptr : &std::prev(place)->row;
+    const auto place = std::upper_bound(known.begin(), known.end(), at, later);
+    return place == known.begin() ? nullptr : &std::prev(place)->row;
   }
   // Of the versions that are older than anything that will be asked for the last one is kept. Done when twice as many
   // are kept as were needed the last time.
@@ -299,7 +346,10 @@ class looking_up {
     const auto end = oldest == mark::never && r.all.back().at == mark::never
                          ? r.all.end()
                          : std::upper_bound(r.all.begin(), r.all.end(), oldest, later);
-    if (end - r.all.begin() > 1) r.all.erase(r.all.begin(), std::prev(end));
+    if (end - r.all.begin() > 1) {
+      for (auto it = r.all.begin(); it != std::prev(end); ++it) state_.shrink(bytes_elsewhere(it->row));
+      r.all.erase(r.all.begin(), std::prev(end));
+    }
     r.forget_at = std::max(versions_min, 2 * r.all.size());
   }
 
@@ -307,11 +357,14 @@ class looking_up {
   KeyA key_a_;
   KeyB key_b_;
   F f_;
-  const std::size_t waiting_max_;
+  const std::size_t waiting_max_, ahead_max_;
   outlet<R>& out_;
-  std::unordered_map<K, row_versions> rows_;
+  state_account state_;
+  std::unordered_map<K, row_versions, std::hash<K>, std::equal_to<K>, state_allocator<std::pair<const K, row_versions>>>
+      rows_{state_allocator<std::pair<const K, row_versions>>(state_)};
   std::deque<waits> waiting_;
-  std::int64_t table_at_ = mark::never, asked_at_ = mark::never;
+  std::int64_t table_at_ = mark::never, items_at_ = mark::never, asked_at_ = mark::never;
+  ahead_count rows_ahead_;
   mark behind_;
   bool has_mark_ = false;
 };

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include <troupe/detail/streams/edge.hpp>
+#include <troupe/detail/streams/state.hpp>
 #include <troupe/detail/streams/strand.hpp>
 #include <troupe/stream/item.hpp>
 #include <troupe/stream/report.hpp>
@@ -127,7 +128,8 @@ class node {
   troupe::stream::stage_options options{};
   std::vector<std::vector<outlet_base*>> ports;  ///< what each port is fed by
   std::vector<outlet_base*> outlets;
-  std::vector<strand*> strands;  ///< one for each lane, once it is planned
+  std::vector<strand*> strands;   ///< one for each lane, once it is planned
+  state_budget* state = nullptr;  ///< for what it keeps; once it is planned
 
  private:
   static inline std::atomic<std::uint64_t> made{0};
@@ -138,6 +140,7 @@ class node {
 
 /// What a stream is made of, before it starts and while it runs. Flows that are joined have one plan from then on.
 struct plan {
+  state_budget state;
   std::vector<std::unique_ptr<node>> nodes;  ///< each behind those that feed it
   std::vector<std::unique_ptr<edge_base>> edges;
   std::vector<std::unique_ptr<strand>> strands;

@@ -25,18 +25,23 @@ namespace troupe::detail::streams {
 template <class K, class S, class Fold>
 class sliding_panes {
  public:
-  sliding_panes(Fold& f, std::int64_t size, std::int64_t slide) : fold_(f), size_(size), slide_(slide) {}
+  sliding_panes(Fold& f, std::int64_t size, std::int64_t slide, state_account& state)
+      : fold_(f), size_(size), slide_(slide), state_(state) {}
 
   /// `begin`: of the pane that the item is in, a multiple of `slide`.
   template <class T>
   void add(std::int64_t begin, K key, const T& item, const origin& from) {
     if (!last_ || last_begin_ != begin) {
-      last_ = &panes_[begin];
+      last_ = &panes_.try_emplace(begin, typename pane::allocator_type(state_)).first->second;
       last_begin_ = begin;
     }
     auto at = last_->find(key);
-    if (at == last_->end()) at = last_->emplace(std::move(key), part{fold_.initial, order_++, from}).first;
+    if (at == last_->end()) {
+      at = last_->emplace(std::move(key), part(fold_.initial, order_++, from)).first;
+      at->second.of_key.changed(state_, at->first);
+    }
     std::invoke(fold_.add, at->second.state, item);
+    at->second.of_state.changed(state_, at->second.state);
   }
   /// Calls `tell(key, begin, end, state, from)` for what windows that end by then hold, earlier ends first, equal ones
   /// in the order of their keys' first items.
@@ -57,18 +62,21 @@ class sliding_panes {
 
  private:
   struct part {
+    part(const S& s, std::uint64_t o, const origin& f) : state(s), order(o), from(f) {}
     S state;
     std::uint64_t order;  // of its first item
     origin from;
+    [[no_unique_address]] counted_bytes<S> of_state{};
+    [[no_unique_address]] counted_bytes<K> of_key{};
   };
-  using pane = std::unordered_map<K, part>;
+  using pane = std::unordered_map<K, part, std::hash<K>, std::equal_to<K>, state_allocator<std::pair<const K, part>>>;
 
   template <class Tell>
   void end(std::int64_t begin, Tell& tell) {
-    pane sum;
+    pane sum{typename pane::allocator_type(state_)};
     for (auto it = panes_.begin(); it != panes_.end() && it->first < begin + size_; ++it)
       for (const auto& [key, p] : it->second) {
-        const auto [at, is_new] = sum.try_emplace(key, p);
+        const auto [at, is_new] = sum.try_emplace(key, p.state, p.order, p.from);
         if (is_new) continue;
         S other = p.state;  // a merge may take it apart, and later windows need it
         std::invoke(fold_.merge, at->second.state, other);
@@ -87,8 +95,10 @@ class sliding_panes {
 
   Fold& fold_;
   const std::int64_t size_, slide_;
-  std::map<std::int64_t, pane> panes_;                            // by their beginnings
-  std::int64_t next_ = std::numeric_limits<std::int64_t>::min();  // windows that begin earlier have been told
+  state_account& state_;
+  std::map<std::int64_t, pane, std::less<>, state_allocator<std::pair<const std::int64_t, pane>>> panes_{
+      state_allocator<std::pair<const std::int64_t, pane>>(state_)};  // by their beginnings
+  std::int64_t next_ = std::numeric_limits<std::int64_t>::min();      // windows that begin earlier have been told
   pane* last_ = nullptr;
   std::int64_t last_begin_ = 0;
   std::uint64_t order_ = 0;

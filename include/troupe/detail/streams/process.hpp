@@ -36,21 +36,30 @@ class process_lane final : public inlet<T> {
     OnTime on_time;
   };
   process_lane(const node& of, functions& f, const troupe::stream::process_options& o, outlet<U>& out)
-      : of_(of), f_(f), keep_ns_(o.keep.count()), out_(out), attempt_(of, counted), made_(out, counted) {}
+      : of_(of),
+        f_(f),
+        keep_ns_(o.keep.count()),
+        out_(out),
+        attempt_(of, counted),
+        state_(of.name(), of.state),
+        made_(out, counted) {}
 
   demand push(T&& item, const origin& from) override {
     counted.in.add();
     attempt_.began();
     try {
-      auto at = keys_.try_emplace(std::invoke(f_.key_of, std::as_const(item)), f_.initial).first;
+      state_.check();
+      const auto [at, is_new] = keys_.try_emplace(std::invoke(f_.key_of, std::as_const(item)), f_.initial);
+      if (is_new) at->second.of_key.changed(state_, at->first);
       key_state& k = at->second;
       if (is_over(k, std::max(now_, from.event_ns))) {
         forget_time(k);
-        k = key_state(f_.initial);
+        k.begin_anew(f_.initial);
       }
       k.last_ns = std::max(k.last_ns, from.event_ns);
       context c(*this, at->first, from);
       std::invoke(f_.on_item, c, k.state, std::as_const(item));
+      k.of_state.changed(state_, k.state);
       after_call(at, c);
     } catch (...) {
       const demand d = attempt_.failed(*self, item, from, true);
@@ -82,19 +91,27 @@ class process_lane final : public inlet<T> {
     }
     return made_.pass_on(demand::more) != demand::none && made_.empty() && out_.of(0).finish();
   }
+  std::uint64_t state_bytes() const { return state_.used(); }
   counts counted;
   strand* self = nullptr;
 
  private:
-  using times = std::multimap<std::int64_t, K>;
+  using times = std::multimap<std::int64_t, K, std::less<>, state_allocator<std::pair<const std::int64_t, K>>>;
   struct key_state {
     explicit key_state(const S& s) : state(s) {}
     S state;
     std::int64_t last_ns = mark::never;  // of its items
     bool has_time = false;
     typename times::iterator time{};  // at which it is to be called
+    [[no_unique_address]] counted_bytes<S> of_state{};
+    [[no_unique_address]] counted_bytes<K> of_key{};
+    void begin_anew(const S& s) {
+      state = s;
+      last_ns = mark::never;
+    }
   };
-  using keys = std::unordered_map<K, key_state>;
+  using keys =
+      std::unordered_map<K, key_state, std::hash<K>, std::equal_to<K>, state_allocator<std::pair<const K, key_state>>>;
 
   class context final : public troupe::stream::key_context<K, U> {
    public:
@@ -155,6 +172,7 @@ class process_lane final : public inlet<T> {
         from.event_ns = due;
         context c(*this, at->first, from);
         std::invoke(f_.on_time, c, at->second.state);
+        at->second.of_state.changed(state_, at->second.state);
         after_call(at, c);
       } catch (...) {
         self->home->fail(of_.name().c_str(), 0, 1, std::current_exception());
@@ -186,9 +204,10 @@ class process_lane final : public inlet<T> {
   const std::int64_t keep_ns_;
   outlet<U>& out_;
   attempt<T> attempt_;
+  state_account state_;
   made_items<U> made_;
-  keys keys_;
-  times times_;  // when keys want to be called, each once at most
+  keys keys_{typename keys::allocator_type(state_)};
+  times times_{typename times::allocator_type(state_)};  // when keys want to be called, each once at most
   std::size_t forget_at_ = keys_min;
   std::int64_t now_ = mark::never;
   bool is_calling_ = false, is_ended_ = false;

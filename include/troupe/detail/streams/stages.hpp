@@ -39,7 +39,10 @@ class stage : public node, public port_base<T> {
   }
   void bind(int i, strand& s) override { lanes_[static_cast<std::size_t>(i)]->self = &s; }
   void add_to(troupe::stream::stage_report& r) const override {
-    for (const auto& l : lanes_) l->counted.add_to(r);
+    for (const auto& l : lanes_) {
+      l->counted.add_to(r);
+      if constexpr (requires { l->state_bytes(); }) r.state_bytes += l->state_bytes();
+    }
   }
 
  protected:

@@ -10,10 +10,10 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
-#include <limits>
 #include <span>
 
 #include <troupe/detail/streams/clock.hpp>
+#include <troupe/detail/streams/marks.hpp>
 #include <troupe/future.hpp>
 #include <troupe/stream/options.hpp>
 
@@ -30,15 +30,6 @@ class tally {
 
  private:
   std::atomic<std::uint64_t> value_{0};
-};
-
-/// What travels among the items of a stream and is never dropped: no item with an earlier time of its own comes behind
-/// it. `is_idle`: nothing comes at the moment, so nobody is to wait for this way's times.
-struct mark {
-  static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::min();
-  std::int64_t event_ns = never;
-  bool is_idle = false;
-  bool operator==(const mark&) const = default;
 };
 
 /// Where an item comes from, and since when it is on its way.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -21,39 +22,48 @@ namespace troupe::detail::streams {
 /// How far two flows have come in event time.
 class two_marks {
  public:
-  void note_first(const mark& m) { note(first_, m); }
-  void note_second(const mark& m) { note(second_, m); }
-  void end_first() { note(first_, over); }
-  void end_second() { note(second_, over); }
-  /// What holds for both: one that is idle is not waited for; where both are, the later one counts. Never goes back.
-  mark both() const { return merged_; }
-  const mark& first() const { return first_; }
-  const mark& second() const { return second_; }
+  two_marks() {
+    ways_.open();
+    ways_.open();
+  }
+  void note(bool is_first, const mark& m) { ways_.note(number(is_first), m); }
+  void end(bool is_first) { ways_.close(number(is_first)); }
+  /// What holds for both.
+  const mark& both() const { return ways_.all(); }
+  /// The time that a flow has come to; the last there is for one that nobody waits for.
+  std::int64_t reached(bool is_first) const {
+    const std::size_t n = number(is_first);
+    return ways_.is_out(n) ? std::numeric_limits<std::int64_t>::max() : ways_.last(n).event_ns;
+  }
+  const mark& last(bool is_first) const { return ways_.last(number(is_first)); }
   /// Of the flow whose time is behind items are taken first, so that the other one is not kept for long.
-  bool is_first_behind() const { return first_.event_ns <= second_.event_ns; }
+  bool is_first_behind() const { return reached(true) <= reached(false); }
 
  private:
-  static constexpr mark over{std::numeric_limits<std::int64_t>::max(), true};
-  void note(mark& of, const mark& m) {
-    of = m;
-    mark all{mark::never, true};
-    for (const mark& x : {first_, second_}) {
-      if (x == over) continue;  // it says nothing of the other one's time
-      if (x.is_idle && all.is_idle) all.event_ns = std::max(all.event_ns, x.event_ns);
-      if (x.is_idle) continue;
-      all.event_ns = all.is_idle ? x.event_ns : std::min(all.event_ns, x.event_ns);
-      all.is_idle = false;
-    }
-    if (first_ == over && second_ == over) return;  // what was last said stays: the end is no time
-    all.event_ns = std::max(all.event_ns, merged_.event_ns);
-    merged_ = all;
+  static std::size_t number(bool is_first) { return is_first ? 0 : 1; }
+  merged_marks ways_;
+};
+
+/// Counts items of one flow that are ahead of the other one, in event time.
+class ahead_count {
+ public:
+  /// `other`: the time that the other flow has reached.
+  void note(std::int64_t event_ns, std::int64_t other) {
+    if (event_ns > other) times_.push_back(event_ns);
   }
-  mark first_, second_, merged_;
+  /// The other flow has come to that time. Times that came out of their order may count a little longer.
+  void reached(std::int64_t other) {
+    while (!times_.empty() && times_.front() <= other) times_.pop_front();
+  }
+  std::size_t count() const { return times_.size(); }
+
+ private:
+  std::deque<std::int64_t> times_;
 };
 
 /// Takes from two edges. `Stage` says what becomes of the items: `demand first(A&&, origin)`, `demand second(B&&,
-/// origin)`, `demand pass(const two_marks&)`; `bool wants_first()`: an item of the first flow may come now; `demand
-/// resume()`, `void idle()`, `bool finish()` as an inlet's.
+/// origin)`, `demand pass(const two_marks&)`; `bool wants_first()`, `bool wants_second()`: an item of that flow may come
+/// now; `demand resume()`, `void idle()`, `bool finish()` as an inlet's.
 template <class A, class B, class Stage>
 class two_flows final : public strand {
  public:
@@ -80,7 +90,7 @@ class two_flows final : public strand {
     std::vector<held<T>> hand;
     std::size_t next = 0, worked = 0, bytes = 0;
     mark before;
-    bool has_ended = false;
+    bool has_ended = false, is_over = false;
     bool has_items() const { return next != hand.size(); }
     held<T>& take() {
       held<T>& h = hand[next++];
@@ -108,17 +118,18 @@ class two_flows final : public strand {
     pace p(*this, until_ns);
     for (;;) {
       if (home->is_interrupted()) return ran::more;
-      const bool a_came = to_.wants_first() && a_.refill(*this), b_came = b_.refill(*this);
+      const bool a_came = to_.wants_first() && a_.refill(*this), b_came = to_.wants_second() && b_.refill(*this);
       if (note_marks() && to_.pass(marks_) == demand::none) return ran::waits;
-      const bool a_can = a_.has_items() && to_.wants_first();
-      if (!a_can && !b_.has_items()) {
-        if (a_.has_ended && b_.has_ended && !a_.has_items()) return to_.finish() ? ran::ended : ran::waits;
+      const bool a_can = a_.has_items() && to_.wants_first(), b_can = b_.has_items() && to_.wants_second();
+      if (!a_can && !b_can) {
+        if (a_.has_ended && b_.has_ended && !a_.has_items() && !b_.has_items())
+          return to_.finish() ? ran::ended : ran::waits;
         if (a_came || b_came) continue;  // marks have been passed on, and others may follow
         to_.idle();
         return ran::waits;
       }
       demand d;
-      if (a_can && (marks_.is_first_behind() || !b_.has_items())) {
+      if (a_can && (marks_.is_first_behind() || !b_can)) {
         held<A>& h = a_.take();
         d = to_.first(std::move(h.value), h.from);
       } else {
@@ -130,17 +141,21 @@ class two_flows final : public strand {
       if (is_late || d == demand::pause) return ran::more;
     }
   }
+  // True if something has changed.
   bool note_marks() {
-    const mark first = marks_.first(), second = marks_.second();
-    if (a_.has_ended && !a_.has_items())
-      marks_.end_first();
-    else
-      marks_.note_first(a_.before);
-    if (b_.has_ended && !b_.has_items())
-      marks_.end_second();
-    else
-      marks_.note_second(b_.before);
-    return marks_.first() != first || marks_.second() != second;
+    const bool a_said = note(a_, true), b_said = note(b_, false);
+    return a_said || b_said;
+  }
+  template <class T>
+  bool note(side<T>& s, bool is_first) {
+    if (s.has_ended && !s.has_items()) {
+      if (std::exchange(s.is_over, true)) return false;
+      marks_.end(is_first);
+      return true;
+    }
+    if (marks_.last(is_first) == s.before) return false;
+    marks_.note(is_first, s.before);
+    return true;
   }
 
   side<A> a_;
@@ -163,7 +178,10 @@ class two_flows_node : public node {
                                                     *stage_);
   }
   void bind(int, strand&) override {}
-  void add_to(troupe::stream::stage_report& r) const override { stage_->counted.add_to(r); }
+  void add_to(troupe::stream::stage_report& r) const override {
+    stage_->counted.add_to(r);
+    r.state_bytes += stage_->state_bytes();
+  }
   bool joins() const override { return true; }
   template <class T>
   struct way_in final : port_base<T> {

@@ -160,12 +160,13 @@ class window_lane final : public inlet<T> {
         late_ns_(o.late.count()),
         out_(out),
         attempt_(of, counted),
+        state_(of.name(), of.state),
         made_(out, counted) {
     // What is passed on again when a late item has come is kept as it was, window by window.
     const std::int64_t size = how_.size.count(), slide = how_.slide.count();
     if constexpr (is_mergeable)
       if (how_.kind == troupe::stream::windowing::shape::fixed && late_ns_ == 0 && slide < size && size % slide == 0)
-        panes_.emplace(fold_, size, slide);
+        panes_.emplace(fold_, size, slide, state_);
   }
 
   demand push(T&& item, const origin& from) override {
@@ -198,6 +199,7 @@ class window_lane final : public inlet<T> {
     }
     return made_.pass_on(demand::more) != demand::none && made_.empty() && out_.of(0).finish();
   }
+  std::uint64_t state_bytes() const { return state_.used(); }
   counts counted;
   strand* self = nullptr;
 
@@ -209,7 +211,18 @@ class window_lane final : public inlet<T> {
     std::uint64_t order;
     int revision = -1;  // of what was passed on last
     origin from;
+    [[no_unique_address]] counted_bytes<S> of_state{};
+    [[no_unique_address]] counted_bytes<K> of_key{};
   };
+  template <class V>
+  using by_key = std::unordered_map<K, V, std::hash<K>, std::equal_to<K>, state_allocator<std::pair<const K, V>>>;
+  using panes_of_keys = by_key<pane>;
+  using panes_of_key = std::vector<pane, state_allocator<pane>>;
+  using key_times = std::multimap<std::int64_t, K, std::less<>, state_allocator<std::pair<const std::int64_t, K>>>;
+  template <class Container>
+  auto empty() {
+    return Container(typename Container::allocator_type(state_));
+  }
 
   // The item's time says which windows it is in; without one it is in none.
   demand add(T& item, const origin& from) {
@@ -230,41 +243,53 @@ class window_lane final : public inlet<T> {
       return demand::more;
     }
     try {
+      state_.check();
       K key = std::invoke(key_of_, std::as_const(item));
       if (is_session)
         add_to_session(std::move(key), item, from);
       else if (panes_)
         panes_->add(in.last, std::move(key), item, from);
       else
-        for (std::int64_t begin = in.last; begin >= in.first; begin -= how_.slide.count()) {
-          const std::int64_t end = saturated(begin, how_.size.count());
-          if (saturated(end, late_ns_) <= now_) break;
-          add_to(pane_of(key, begin, end, from), key, item);
-        }
+        add_to_windows(in, key, item, from);
     } catch (...) {
       return attempt_.failed(*self, item, from, true);
     }
     counted.absorbed.add();
     return made_.pass_on(demand::more);
   }
+  void add_to_windows(window_starts in, const K& key, const T& item, const origin& from) {
+    const auto for_each = [&](auto f) {
+      for (std::int64_t begin = in.last; begin >= in.first; begin -= how_.slide.count()) {
+        const std::int64_t end = saturated(begin, how_.size.count());
+        if (saturated(end, late_ns_) <= now_) break;
+        f(pane_of(key, begin, end, from));
+      }
+    };
+    if (in.first != in.last) for_each([](pane&) {});  // there is room for all of them, or the item is in none
+    for_each([&](pane& p) { add_to(p, key, item); });
+  }
   pane& pane_of(const K& key, std::int64_t begin, std::int64_t end, const origin& from) {
     if (!last_ || last_begin_ != begin) {
-      last_ = &windows_[begin];
+      last_ = &windows_.try_emplace(begin, typename panes_of_keys::allocator_type(state_)).first->second;
       last_begin_ = begin;
     }
     auto found = last_->find(key);
-    if (found == last_->end()) found = last_->emplace(key, pane{fold_.initial, begin, end, ++order_, -1, from}).first;
+    if (found == last_->end()) {
+      found = last_->emplace(key, pane{fold_.initial, begin, end, ++order_, -1, from}).first;
+      found->second.of_key.changed(state_, key);
+    }
     return found->second;
   }
   void add_to(pane& p, const K& key, const T& item) {
     std::invoke(fold_.add, p.state, item);
+    p.of_state.changed(state_, p.state);
     if (p.end <= now_) tell(key, p);  // it was over, and has changed
   }
   void add_to_session(K key, const T& item, const origin& from) {
     if constexpr (!is_mergeable) {
       throw error(errc::bad_argument, "sessions need a fold with a merge");
     } else {
-      auto& all = sessions_[key];
+      auto& all = sessions_.try_emplace(key, typename panes_of_key::allocator_type(state_)).first->second;
       pane joined{fold_.initial, from.event_ns, saturated(from.event_ns, how_.size.count()), ++order_, -1, from};
       std::invoke(fold_.add, joined.state, item);
       for (auto it = all.begin(); it != all.end();) {
@@ -280,6 +305,8 @@ class window_lane final : public inlet<T> {
         joined.revision = std::max(joined.revision, it->revision);
         it = all.erase(it);
       }
+      joined.of_state.changed(state_, joined.state);
+      joined.of_key.changed(state_, key);
       all.push_back(std::move(joined));
       ends_.emplace(all.back().end, key);
       if (all.back().end <= now_) tell(key, all.back());
@@ -368,12 +395,15 @@ class window_lane final : public inlet<T> {
   const std::int64_t late_ns_;
   outlet<result>& out_;
   attempt<T> attempt_;
-  std::optional<sliding_panes<K, S, Fold>> panes_;               // of windows that slide, where that is less work
-  std::map<std::int64_t, std::unordered_map<K, pane>> windows_;  // of others, by their beginnings
-  std::unordered_map<K, pane>* last_ = nullptr;                  // in which the last item was
+  state_account state_;
+  std::optional<sliding_panes<K, S, Fold>> panes_;  // of windows that slide, where that is less work
+  std::map<std::int64_t, panes_of_keys, std::less<>, state_allocator<std::pair<const std::int64_t, panes_of_keys>>>
+      windows_ = empty<decltype(windows_)>();  // of others, by their beginnings
+  panes_of_keys* last_ = nullptr;              // in which the last item was
   std::int64_t last_begin_ = 0;
-  std::unordered_map<K, std::vector<pane>> sessions_;
-  std::multimap<std::int64_t, K> ends_, later_;  // when a session may be over; when one that is over is forgotten
+  by_key<panes_of_key> sessions_ = empty<by_key<panes_of_key>>();
+  // When a session may be over; when one that is over is forgotten.
+  key_times ends_ = empty<key_times>(), later_ = empty<key_times>();
   std::uint64_t order_ = 0;
   std::int64_t now_ = mark::never, told_before_ = mark::never;
   made_items<result> made_;
