@@ -148,6 +148,19 @@ stream::source<line> tail_lines(const std::string& path, const tail_options& o) 
   return follow(path, o);
 }
 
+namespace {
+
+// Takes back the last bytes that were written; not of a pipe or a device, where there is nothing to be cut off.
+void take_back(int file, std::size_t bytes) noexcept {
+  if (bytes == 0) return;
+  const ::off_t end = ::lseek(file, -static_cast<::off_t>(bytes), SEEK_CUR);
+  // Where it cannot be made shorter, the next line is written over them.
+  if (end >= 0) [[maybe_unused]]
+    const int cut = ::ftruncate(file, end);
+}
+
+}  // namespace
+
 struct file_writer::state {
   std::string path;
   detail::descriptor file;
@@ -166,7 +179,11 @@ void file_writer::operator()(const std::string& text) {
   for (std::size_t at = 0; at < b.size();) {
     const ssize_t n = ::write(state_->file.get(), b.data() + at, b.size() - at);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) refuse(state_->path, errno);
+    if (n < 0) {
+      const int why = errno;
+      take_back(state_->file.get(), at);  // else what is written next would stand behind a part of this line
+      refuse(state_->path, why);
+    }
     at += static_cast<std::size_t>(n);
   }
 }

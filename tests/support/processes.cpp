@@ -90,6 +90,7 @@ struct beginning {
   pid_t parent;
   const child_options* with;
   const char* disk_size;
+  const char *user_map, *group_map;
 
   [[noreturn]] void run() const {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -108,7 +109,7 @@ struct beginning {
     limit_to(RLIMIT_NOFILE, with->descriptors_max);
     limit_to(RLIMIT_AS, with->address_space_max);
     if (!with->small_disk.empty())  // which nobody else sees, and which is gone with the process
-      good = good && ::unshare(CLONE_NEWNS) == 0 && ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+      good = good && has_own_mounts() && ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
              ::mount("tmpfs", with->small_disk.c_str(), "tmpfs", 0, disk_size) == 0;
     // None of this process's but the three, wherever they come from.
     good = good && ::syscall(SYS_close_range, 3u, ~0u, close_range_cloexec) == 0;
@@ -116,6 +117,16 @@ struct beginning {
     const int fault = errno;
     [[maybe_unused]] const ssize_t said = ::write(report, &fault, sizeof fault);
     ::_exit(127);
+  }
+  // Whoever may not make a namespace of mounts may do so in one of users, where that is allowed to anybody.
+  bool has_own_mounts() const {
+    if (::unshare(CLONE_NEWNS) == 0) return true;
+    return ::unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && put("/proc/self/setgroups", "deny") &&
+           put("/proc/self/uid_map", user_map) && put("/proc/self/gid_map", group_map);
+  }
+  static bool put(const char* file, const char* text) {
+    const int to = ::open(file, O_WRONLY | O_CLOEXEC);
+    return to >= 0 && ::write(to, text, std::strlen(text)) == static_cast<ssize_t>(std::strlen(text));
   }
 };
 
@@ -161,6 +172,8 @@ child::child(std::vector<std::string> words, const child_options& with) : name_(
   auto environment = environment_with(with.environment);
   const auto word_pointers = pointers_to(words), environment_pointers = pointers_to(environment);
   const std::string disk_size = "size=" + std::to_string(with.small_disk_bytes);
+  const auto stays = [](auto id) { return std::to_string(id) + " " + std::to_string(id) + " 1"; };
+  const std::string user_map = stays(::geteuid()), group_map = stays(::getegid());
   const beginning b{const_cast<char**>(word_pointers.data()),
                     const_cast<char**>(environment_pointers.data()),
                     input.reading,
@@ -169,7 +182,9 @@ child::child(std::vector<std::string> words, const child_options& with) : name_(
                     report.writing,
                     ::getpid(),
                     &with,
-                    disk_size.c_str()};
+                    disk_size.c_str(),
+                    user_map.c_str(),
+                    group_map.c_str()};
   id_ = ::fork();
   if (id_ == 0) b.run();
   if (id_ < 0) {

@@ -43,7 +43,8 @@ struct child_options {
   int net_namespace = -1;                  ///< a descriptor of the one to run in
   std::size_t descriptors_max = 0;         ///< RLIMIT_NOFILE; 0: as for this process
   std::size_t address_space_max = 0;       ///< RLIMIT_AS, in bytes; 0: as for this process
-  std::string small_disk{};          ///< a folder that is a disk of its own to it (needs CAP_SYS_ADMIN); empty: none
+  /// A folder that is a disk of its own to it; empty: none. Needs CAP_SYS_ADMIN, or user namespaces for anybody.
+  std::string small_disk{};
   std::size_t small_disk_bytes = 0;  ///< what that has room for
 };
 

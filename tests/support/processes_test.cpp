@@ -211,7 +211,7 @@ TEST(processes, have_a_small_disk_of_their_own_where_they_are_given_one) {
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder));
   std::filesystem::remove(folder);
-  if (said.empty()) GTEST_SKIP() << "a disk of its own needs CAP_SYS_ADMIN";
+  if (said.empty()) GTEST_SKIP() << "a disk of its own needs CAP_SYS_ADMIN or user namespaces";
   EXPECT_EQ(said, "one\nfull\n");
 }
 

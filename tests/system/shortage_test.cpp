@@ -143,7 +143,7 @@ TEST(shortage, of_a_workers_disk_costs_no_result) {
   try {
     n = std::make_unique<owner_and_poor>(how);
   } catch (const std::exception& e) {
-    GTEST_SKIP() << "a disk of its own needs CAP_SYS_ADMIN: " << e.what();
+    GTEST_SKIP() << "a disk of its own needs CAP_SYS_ADMIN or user namespaces: " << e.what();
   }
   work_through(n->rt, 128, 8192, 10);  // 8 MiB: memory and disk together have room for 3
   EXPECT_GT(n->one.ran(), 0u);
