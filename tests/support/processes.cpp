@@ -260,7 +260,7 @@ bool child::read_some(clock::time_point until) {
   return false;
 }
 
-std::optional<std::string> child::line(patience p) {
+std::optional<std::string> child::line(std::chrono::milliseconds p) {
   const auto until = clock::now() + p;
   for (;;) {
     const auto end = out_.find('\n', read_);
@@ -277,16 +277,17 @@ std::optional<std::string> child::line(patience p) {
   }
 }
 
-std::string child::line_where(const std::function<bool(const std::string&)>& right, patience p) {
+std::string child::line_where(const std::function<bool(const std::string&)>& right, std::chrono::milliseconds p) {
   const auto until = clock::now() + p;
   for (;;) {
-    auto l = line(std::chrono::ceil<patience>(std::max(until - clock::now(), clock::duration::zero())));
+    auto l =
+        line(std::chrono::ceil<std::chrono::milliseconds>(std::max(until - clock::now(), clock::duration::zero())));
     if (!l) give_up("ended without the line that was waited for");
     if (right(*l)) return *l;
   }
 }
 
-std::string child::line_after(const std::string& beginning, patience p) {
+std::string child::line_after(const std::string& beginning, std::chrono::milliseconds p) {
   return line_where([&](const std::string& l) { return l.starts_with(beginning); }, p).substr(beginning.size());
 }
 
@@ -318,7 +319,7 @@ void child::signal(int s) {
     ::waitid(P_PID, static_cast<id_t>(id_), &about, (s == SIGSTOP ? WSTOPPED : WCONTINUED) | WNOHANG);
 }
 
-ending child::wait(patience p) {
+ending child::wait(std::chrono::milliseconds p) {
   if (ending_) return *ending_;
   const auto until = clock::now() + p;
   // Reads meanwhile: a full pipe would hold it up. A child of its own may hold the pipe open after its end.
@@ -344,7 +345,7 @@ bool child::is_running() { return !ending_ && !readable(handle_, clock::now()); 
 
 std::string child::err() const { return whole("/proc/self/fd/" + std::to_string(errors_)); }
 
-finished run(std::vector<std::string> words, const child_options& with, patience p) {
+finished run(std::vector<std::string> words, const child_options& with, std::chrono::milliseconds p) {
   child c(std::move(words), with);
   c.end_input();
   const ending how = c.wait(p);

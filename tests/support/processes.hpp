@@ -14,8 +14,7 @@
 
 namespace test {
 
-using patience = std::chrono::milliseconds;
-inline constexpr patience usual_patience{20'000};
+inline constexpr std::chrono::milliseconds usual_patience{20'000};
 
 /// Thrown where what was waited for did not happen; says what the program had written until then.
 struct too_late : std::runtime_error {
@@ -61,11 +60,11 @@ class child {
   pid_t id() const { return id_; }
 
   /// The next line of stdout; nothing at its end. Throws `too_late`.
-  std::optional<std::string> line(patience = usual_patience);
+  std::optional<std::string> line(std::chrono::milliseconds = usual_patience);
   /// Skips to the line for which it is true. Throws `too_late`, also if stdout ends before.
-  std::string line_where(const std::function<bool(const std::string&)>&, patience = usual_patience);
+  std::string line_where(const std::function<bool(const std::string&)>&, std::chrono::milliseconds = usual_patience);
   /// Skips to the line that begins so, and gives the rest of it.
-  std::string line_after(const std::string& beginning, patience = usual_patience);
+  std::string line_after(const std::string& beginning, std::chrono::milliseconds = usual_patience);
   /// Lets it read a line.
   void tell(const std::string& line);
   /// Its input ends.
@@ -74,7 +73,7 @@ class child {
   /// Sends a signal. SIGSTOP and SIGCONT have taken effect when it returns.
   void signal(int);
   /// Waits for its end; may be asked again. Throws `too_late`.
-  ending wait(patience = usual_patience);
+  ending wait(std::chrono::milliseconds = usual_patience);
   bool is_running();
   /// Whether it exists still, and what it uses.
   process_facts facts() const { return facts_of(id_); }
@@ -101,6 +100,6 @@ struct finished {
   ending how;
   std::string out, err;
 };
-finished run(std::vector<std::string> words, const child_options& = {}, patience = usual_patience);
+finished run(std::vector<std::string> words, const child_options& = {}, std::chrono::milliseconds = usual_patience);
 
 }  // namespace test

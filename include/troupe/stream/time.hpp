@@ -27,7 +27,10 @@ struct event_time_options {
   /// An item may come so long after a later one and still be in time.
   std::chrono::nanoseconds out_of_order{0};
   /// A time that is further ahead of the clock of this machine does not move the watermark: one wrong clock must not
-  /// make all others late. The item passes.
+  /// make all others late. The item passes. Where the clock of this machine itself is behind, because it was set back
+  /// or has not been set yet, all times of now are ahead of it: windows and lookups wait until it is right, or the
+  /// stream ends. (The clock is asked for times that are this much above all before them, and for those above what it
+  /// has allowed. So where times come close together, the watermark moves for this long after the clock was set back.)
   std::chrono::nanoseconds ahead_max = std::chrono::minutes(1);
   /// When no item has come for so long, on the steady clock, other flows do not wait for the times of this one. 0:
   /// never idle.

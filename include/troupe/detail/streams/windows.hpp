@@ -31,15 +31,20 @@ namespace troupe::detail::streams {
 class watermark {
  public:
   explicit watermark(const troupe::stream::event_time_options& o) : options_(o) {}
-  /// Notes the time of an item. `now_ns`: a function that asks the clock, which is seldom needed.
+  /// Notes the time of an item. `now_ns`: a function that asks the clock. That is seldom needed: what the clock has
+  /// allowed before is allowed still, but for a time that leaps. The clock may have been wrong before and right since.
   template <class Now>
   void note(std::int64_t event_ns, Now now_ns) {
     if (event_ns <= latest_) return;
-    if (event_ns > limit_) {
+    if (event_ns > unasked_max_) {
       limit_ = saturated(now_ns(), options_.ahead_max.count());
-      if (event_ns > limit_) return;
+      if (event_ns > limit_) {
+        unasked_max_ = std::min(unasked_max_, limit_);
+        return;
+      }
     }
     latest_ = event_ns;
+    unasked_max_ = std::min(limit_, saturated(latest_, options_.ahead_max.count()));
   }
   /// The time before which nothing is expected; `mark::never`: nothing is known.
   std::int64_t now() const {
@@ -48,7 +53,7 @@ class watermark {
 
  private:
   const troupe::stream::event_time_options options_;
-  std::int64_t latest_ = mark::never, limit_ = mark::never;
+  std::int64_t latest_ = mark::never, limit_ = mark::never, unasked_max_ = mark::never;
 };
 
 /// Gives items their time, and says watermarks.
