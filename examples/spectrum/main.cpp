@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -50,7 +51,9 @@ struct transformed {
   std::size_t rows;
 };
 
-// Rows of `length` samples that begin `hop` after each other, of the first channel. What is left at the end is no row.
+// Rows of `length` samples that begin `hop` after each other, of the first channel, each without its mean: what a
+// sensor measures may lie around any number, which would be far stronger than all that changes. What is left at the end
+// is no row.
 class rows_of {
  public:
   explicit rows_of(unsigned channels) : channels_(channels) {}
@@ -59,7 +62,9 @@ class rows_of {
     for (std::size_t i = 0; i < block->size(); i += channels_) {
       waiting_.push_back((*block)[i]);
       if (waiting_.size() < spectrum::length) continue;
+      const double mean = std::accumulate(waiting_.begin(), waiting_.end(), 0.0) / spectrum::length;
       rows.push_back(waiting_);
+      for (float& x : rows.back()) x -= static_cast<float>(mean);
       waiting_.erase(waiting_.begin(), waiting_.begin() + hop);
     }
     return rows;

@@ -34,11 +34,11 @@ class captured_stream {
   int descriptor_;
 };
 
-finished_program run(std::vector<std::string> words) {
+finished_program run(std::vector<std::string> words, const std::string& input = "/dev/null") {
   const captured_stream out, err;
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", 0, 0);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, input.c_str(), 0, 0);
   ::posix_spawn_file_actions_adddup2(&actions, out.descriptor(), STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, err.descriptor(), STDERR_FILENO);
   std::vector<char*> argv;
@@ -66,8 +66,9 @@ bool has_program(const std::string& name) {
   return std::filesystem::exists(std::filesystem::path(TROUPE_BIN_DIR) / name);
 }
 
-finished_program run_program(const std::string& name, const std::vector<std::string>& arguments) {
-  return run(command({}, name, arguments));
+finished_program run_program(const std::string& name, const std::vector<std::string>& arguments,
+                             const std::string& input) {
+  return run(command({}, name, arguments), input);
 }
 
 finished_program run_program_on_small_disk(int blocks, const std::string& name,

@@ -18,8 +18,9 @@ struct finished_program {
 
 /// True if the program was built.
 bool has_program(const std::string& name);
-/// Runs a program of the build's bin folder and waits for it.
-finished_program run_program(const std::string& name, const std::vector<std::string>& arguments);
+/// Runs a program of the build's bin folder and waits for it. `input`: the file that it finds at its standard input.
+finished_program run_program(const std::string& name, const std::vector<std::string>& arguments,
+                             const std::string& input = "/dev/null");
 /// The same where no file may grow beyond the given number of 512-byte blocks, as if the disk were full.
 finished_program run_program_on_small_disk(int blocks, const std::string& name,
                                            const std::vector<std::string>& arguments);
