@@ -60,6 +60,8 @@ class engine : public std::enable_shared_from_this<engine> {
   int slots() const;
   /// Has a stream end with the runtime.
   void add_stream(const std::shared_ptr<stage::crew>&);
+  /// Returns where spans of the trace go; null: there is no trace. It is there as long as workers are.
+  trace_sink* sink() { return control_ ? control_->sink() : nullptr; }
   /// Of the streams that exist, in the order in which they were added.
   /// One that was added. Whoever looks for it takes a pass first.
   struct known_stream {
@@ -126,7 +128,6 @@ class engine : public std::enable_shared_from_this<engine> {
   void supervise(const std::shared_ptr<actor>&);
   void stop_streams();
   void end_because(const std::string& actor, const std::exception_ptr& why);
-  trace_sink* sink() { return control_ ? control_->sink() : nullptr; }
   void add_groups();
   void add_gpus();
   void pin_tiles(const std::vector<found_accelerator>&);

@@ -1,6 +1,7 @@
 // What this file is for: streams are started on a runtime; their reports as text.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <atomic>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -86,13 +87,12 @@ engine& entrance::the_engine(const runtime& rt) { return rt.the_engine(); }
 future<void> entrance::run(engine& e, const task_options& o, const graph& g) { return runtime::run_at(e, o, g); }
 
 troupe::stream::layout entrance::check(runtime& rt, const plan& p) {
-  static_cast<void>(rt.the_engine());
-  return stage::describe(p);
+  return stage::describe(p, rt.the_engine().settings().memory_bytes);
 }
 
 std::shared_ptr<machine> entrance::start(runtime& rt, std::shared_ptr<plan> p, const troupe::stream::start_options& o) {
   engine& e = rt.the_engine();
-  static_cast<void>(stage::describe(*p));
+  static_cast<void>(stage::describe(*p, e.settings().memory_bytes));
   p->started = true;
   p->state.limit = o.state_bytes != 0 ? o.state_bytes : e.settings().memory_bytes;
   stage::lay_out(*p);
@@ -115,7 +115,10 @@ std::shared_ptr<machine> entrance::start(runtime& rt, std::shared_ptr<plan> p, c
     call_after(*at, tasks, std::move(f));
   };
   for (const auto& n : p->nodes) n->attach(e);
-  auto c = std::make_shared<stage::crew>(std::move(p), o, e.slots(), stage::crew::surroundings{spawn, after, {}});
+  static std::atomic<int> lanes{0};  // of the trace; those of workers and devices have smaller numbers
+  const int first_lane = 10'000'000 + lanes.fetch_add(static_cast<int>(p->strands.size()));
+  auto c = std::make_shared<stage::crew>(std::move(p), o, e.slots(),
+                                         stage::crew::surroundings{spawn, after, {}, e.sink(), first_lane});
   how->stop = c->stop_token();
   e.add_stream(c);
   c->begin();
@@ -187,6 +190,10 @@ std::string report::text() const {
     add(s, "  %-20s %-9s %12llu %12llu %10.0f %8llu %8llu %10.2f %10.2f\n", x.name.c_str(), x.kind.c_str(), count{x.in},
         count{x.out}, seconds > 0 ? static_cast<double>(x.out) / seconds : 0, count{x.dead}, count{x.retries},
         us(x.service.quantile(0.5)), us(x.service.quantile(0.99)));
+  for (const stage_report& x : stages)
+    if (x.ahead != 0)
+      add(s, "  %s: %llu items were ahead of this machine's clock and have not moved the watermark\n", x.name.c_str(),
+          count{x.ahead});
   for (const stage_report& x : stages)
     if (x.state_bytes != 0) add(s, "  %s keeps %llu bytes\n", x.name.c_str(), count{x.state_bytes});
   if (!edges.empty())

@@ -38,6 +38,7 @@ crew::crew(std::shared_ptr<streams::plan> p, ts::start_options o, int runners_ma
     : plan_(std::move(p)), options_(std::move(o)), runners_max_(std::max(1, runners_max)), around_(std::move(around)) {
   line_.reserve(plan_->strands.size());
   at_work_.reserve(plan_->strands.size());
+  spans_.open(around_.trace, around_.trace_lane, options_.name, *plan_);
 }
 
 crew::~crew() = default;
@@ -207,6 +208,7 @@ void crew::work(runner_is which) {
     if (more_hands) add_runner(runner_is::added);
     if (begin_watch) watch(watch_least);
     ran r = ran::waits;
+    const std::uint64_t begun = around_.trace ? ticks() : 0;
     try {
       r = s.run(now + strand_ns);
     } catch (const std::bad_alloc&) {
@@ -215,12 +217,15 @@ void crew::work(runner_is which) {
       fail(std::current_exception());
     }
     now = streams::now_ns();
+    const std::uint64_t ended = around_.trace ? ticks() : 0;
     hold.lock();
+    if (around_.trace) spans_.add(s, begun, ended);
     std::erase_if(at_work_, [&](const run& x) { return x.of == &s; });
     --running_;
     settle(s, r);
   }
   if (!again) --runners_;
+  if (is_done()) spans_.flush();
   if (running_ == 0 && (pauses_ != 0 || is_over())) changed_.notify_all();
   hold.unlock();
   runs_here = outer;
@@ -277,16 +282,22 @@ void crew::ready_at(strand& s, clock::time_point t) {
 }
 
 void crew::ready_when(strand& s, int descriptor, bool writable) {
-  auto w = waits_of_process().when(descriptor, writable, [of = weak_from_this(), by = holders_, at = &s] {
-    const holders::pass here(by);
-    const std::shared_ptr<crew> me = of.lock();
-    if (!me) return;
-    at->descriptor_ready.store(true, std::memory_order_release);
-    me->ready(*at);
-  });
+  auto w = waits_of_process().when(descriptor, writable, ready_call(s));
   std::lock_guard hold(timers_lock_);
   watches_[&s] = std::move(w);
 }
+
+std::function<void()> crew::ready_call(strand& s) {
+  return [of = weak_from_this(), by = holders_, at = &s] {
+    const holders::pass here(by);
+    const std::shared_ptr<crew> me = of.lock();
+    if (!me) return;
+    at->wish_granted.store(true, std::memory_order_release);
+    me->ready(*at);
+  };
+}
+
+void crew::call_on_worker(std::function<void()> f) { around_.after({}, std::move(f)); }
 
 void crew::ready_after(strand& s, std::span<const future<void>> tasks) {
   // Keeps the stream, whose items the tasks use; lets go of it before the pass, so that who waits finds it gone.
@@ -304,6 +315,7 @@ void crew::forget_descriptor(const strand& s) {
 // Under the lock: nothing runs any more that has not begun, and nobody gets in.
 void crew::note_end() {
   interrupted_.store(true);
+  if (running_ == 0) spans_.flush();
   ended_at_ = streams::now();
   changed_.notify_all();
   // Copies of descriptors would keep connections open that their owners close.

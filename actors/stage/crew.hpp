@@ -21,6 +21,7 @@
 #include <troupe/stream/options.hpp>
 
 #include "actors/logic/stream/hands.hpp"
+#include "actors/stage/spans.hpp"
 #include "net/waits.hpp"
 
 namespace troupe::detail::stage {
@@ -76,7 +77,9 @@ class crew final : public streams::machine, public streams::scheduler, public st
   struct surroundings {
     spawn_runner spawn;
     call_after after;
-    call_at at;  ///< empty: of the process
+    call_at at{};                 ///< empty: of the process
+    trace_sink* trace = nullptr;  ///< there as long as workers are
+    int trace_lane = 0;           ///< the first of one for each strand
   };
 
   crew(std::shared_ptr<streams::plan>, troupe::stream::start_options, int runners_max, surroundings);
@@ -102,12 +105,14 @@ class crew final : public streams::machine, public streams::scheduler, public st
   void rethrow() override;
   void check_wait(const std::string& input) const override;
   void overrun(const std::string& input) noexcept override;
+  void call_on_worker(std::function<void()>) override;
   streams::node& input(const std::string& name, const std::type_info& item) override;
 
   // ---- scheduler
   void ready(streams::strand&) noexcept override;
   void ready_at(streams::strand&, std::chrono::steady_clock::time_point) override;
   void ready_when(streams::strand&, int descriptor, bool writable) override;
+  std::function<void()> ready_call(streams::strand&) override;
   void ready_after(streams::strand&, std::span<const future<void>>) override;
   void fail(std::exception_ptr) noexcept override;
   void fail(const char* stage, std::uint64_t item, int attempts, std::exception_ptr) noexcept override;
@@ -163,6 +168,7 @@ class crew final : public streams::machine, public streams::scheduler, public st
   bool is_watched_ = false;      // whether what waits in line waits too long
   bool is_extra_ = false;        // that runner is for workers that have been given away by functions
 
+  spans spans_;  // under the lock
   std::stop_source over_;
   const std::shared_ptr<holders> holders_ = std::make_shared<holders>();
 
@@ -180,7 +186,8 @@ class crew final : public streams::machine, public streams::scheduler, public st
 
 /// Joins the stages of a plan: fuses them, or puts edges between them, and makes the strands.
 void lay_out(streams::plan&);
-/// Says what `lay_out` would do. Throws bad_argument for what cannot run.
-troupe::stream::layout describe(const streams::plan&);
+/// Says what `lay_out` would do. Throws bad_argument for what cannot run, and where edges may hold more than
+/// `memory_bytes`; 0: no limit.
+troupe::stream::layout describe(const streams::plan&, std::uint64_t memory_bytes);
 
 }  // namespace troupe::detail::stage

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -23,8 +24,8 @@ constexpr std::size_t items_max = std::size_t{1} << 24;
 
 // An edge lies where stages may run at the same time, or where a strand is to choose what it takes.
 bool needs_edge(const node& n, const std::vector<outlet_base*>& feeding) {
-  return n.joins() || n.options.parallel > 1 || feeding.size() > 1 || feeding.front()->has_edge ||
-         feeding.front()->from->options.parallel > 1;
+  return n.joins() || n.options.parallel.most > 1 || feeding.size() > 1 || feeding.front()->has_edge ||
+         feeding.front()->from->options.parallel.most > 1;
 }
 
 const ts::edge_options& bounds(const node& n, const std::vector<outlet_base*>& feeding) {
@@ -50,7 +51,7 @@ void check(const streams::plan& p) {
       for (const outlet_base* o : feeding) {
         if (!o->keeps_latest) continue;
         if (feeding.size() > 1) refuse(*n, "latest_by before stages that share their edge; put a stage between");
-        if (o->from->options.parallel > 1 && o->from->options.order == ts::ordered)
+        if (o->from->options.parallel.most > 1 && o->from->options.order == ts::ordered)
           refuse(*n, "latest_by behind a parallel stage that keeps the order, where items have their places");
       }
       const ts::edge_options& b = bounds(*n, feeding);
@@ -92,19 +93,45 @@ void lay_out(streams::plan& p) {
       auto e = n->make_edge(static_cast<int>(i), bounds(*n, n->ports[i]));
       for (outlet_base* o : n->ports[i]) {
         const ts::stage_options& before = o->from->options;
-        o->connect(*e, o->from->strands, before.parallel > 1 && before.order == ts::ordered);
+        o->connect(*e, o->from->strands, before.parallel.most > 1 && before.order == ts::ordered);
       }
+      if (n->options.parallel.most > 1) n->edge_before = e.get();
+      e->scale(n->options.parallel.least, n->options.parallel.most);
       edges.push_back(e.get());
       p.edges.push_back(std::move(e));
     }
-    for (int lane = 0; lane < n->options.parallel; ++lane) {
+    for (int lane = 0; lane < n->options.parallel.most; ++lane) {
       add(*n, n->make_strand(lane, edges));
       n->bind(lane, *n->strands.back());
     }
   }
 }
 
-ts::layout describe(const streams::plan& p) {
+namespace {
+
+// Edges of items that are elsewhere in memory hold as much as they say; others no more than so many items have.
+std::uint64_t bytes_most(const node& n, int port, const ts::edge_options& b) {
+  const std::uint64_t each = n.item_bytes(port);
+  return each == 0 ? b.bytes : std::min<std::uint64_t>(b.bytes, each * b.items);
+}
+
+void check_memory(const ts::layout& l, std::uint64_t memory_bytes) {
+  std::uint64_t all = 0;
+  const ts::layout::edge* largest = nullptr;
+  for (const ts::layout::edge& e : l.edges) {
+    all = all + e.bytes_most < all ? std::numeric_limits<std::uint64_t>::max() : all + e.bytes_most;
+    if (!largest || e.bytes_most > largest->bytes_most) largest = &e;
+  }
+  if (memory_bytes == 0 || all <= memory_bytes) return;
+  throw error(errc::bad_argument, "edges of the stream may hold " + std::to_string(all) +
+                                      " bytes, more than options::memory_bytes, " + std::to_string(memory_bytes) +
+                                      "; the one before stage '" + largest->to + "' " +
+                                      std::to_string(largest->bytes_most) + ": give edges less (edge_options::bytes)");
+}
+
+}  // namespace
+
+ts::layout describe(const streams::plan& p, std::uint64_t memory_bytes) {
   if (p.started) throw error(errc::bad_argument, "the pipeline has been started already; make another one");
   check(p);
   ts::layout l;
@@ -118,12 +145,15 @@ ts::layout describe(const streams::plan& p) {
       continue;
     }
     part_of[n.get()] = l.parts.size();
-    l.parts.push_back({{n->name()}, n->options.parallel});
-    for (const auto& feeding : n->ports) {
-      const ts::edge_options& b = bounds(*n, feeding);
-      l.edges.push_back({n->name(), b.items, b.bytes});
+    l.parts.push_back({{n->name()}, n->options.parallel.most});
+    if (const streams::edge_base* const own = n->own_edge())
+      l.edges.push_back({n->name(), own->options().items, own->options().bytes, bytes_most(*n, 0, own->options())});
+    for (std::size_t port = 0; port < n->ports.size(); ++port) {
+      const ts::edge_options& b = bounds(*n, n->ports[port]);
+      l.edges.push_back({n->name(), b.items, b.bytes, bytes_most(*n, static_cast<int>(port), b)});
     }
   }
+  check_memory(l, memory_bytes);
   return l;
 }
 

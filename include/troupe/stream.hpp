@@ -126,7 +126,7 @@ stages::flat_map<F> flat_map(std::string name, F f, const stage_options& o = {})
 /// Passes on what `f(state, item)` returns; the state begins as `initial` and is the stage's own.
 template <class S, class F>
 auto scan(std::string name, S initial, F f, const stage_options& o = {}) {
-  if (o.parallel != 1) stages::refuse(name, "a stage with a state runs one call at a time");
+  if (o.parallel.most != 1) stages::refuse(name, "a stage with a state runs one call at a time");
   auto call = [ state = std::move(initial),
                 f = std::move(f) ]<class T>(T && item) mutable requires std::is_invocable_v<F&, S&, T&&> {
     return std::invoke(f, state, std::forward<T>(item));

@@ -7,11 +7,13 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <ranges>
 #include <set>
 #include <sstream>
 #include <string>
 #include <utility>
 
+#include <troupe/stream.hpp>
 #include <troupe/troupe.hpp>
 
 #include "gates.hpp"
@@ -94,6 +96,38 @@ TEST(trace, is_valid_json_with_one_lane_per_worker_and_one_slice_per_task) {
   for (const auto& [name, count] : slices)
     if (name.rfind("odd ", 0) == 0) odd += count;
   EXPECT_EQ(odd, 20);
+}
+
+TEST(trace, has_a_lane_for_each_part_of_a_stream_with_the_spans_in_which_it_ran) {
+  const scratch_file file("stream.json");
+  namespace st = troupe::stream;
+  int sum = 0;
+  const auto stream = [&](int count) {
+    return st::from("numbers", std::views::iota(0, count)) | st::map("twice", [](int i) { return 2 * i; }) |
+           st::async() | st::map("lanes", [](int i) { return i; }, {.parallel = 2}) |
+           st::sink("sum", [&](int i) { sum += i; });
+  };
+  {
+    runtime rt(options{.threads = 2, .trace = file.path()});
+    auto first = stream(1000).start(rt, {.name = "first"});
+    ASSERT_TRUE(first.wait_for(test::patience));
+    auto second = stream(1'000'000'000).start(rt, {.name = "second"});
+    EXPECT_FALSE(second.wait_for(std::chrono::milliseconds(5)));  // it ends with the runtime
+  }
+  json trace;
+  ASSERT_NO_THROW(trace = json_reader::read(file.contents())) << file.contents().substr(0, 500);
+  const auto names = lane_names(events_of(trace));
+  std::map<std::string, int> spans;
+  for (const json& e : events_of(trace)) {
+    if (e["ph"].string != "X" || !names.count(lane_of(e))) continue;
+    const std::string& on = names.at(lane_of(e));
+    if (on.rfind("stream ", 0) != 0) continue;
+    EXPECT_NE(on.find(e["name"].string), std::string::npos) << on;
+    ++spans[on];
+  }
+  for (const std::string of : {"first", "second"})
+    for (const std::string part : {"numbers > twice", "lanes #0", "sum"})
+      EXPECT_GT(spans["stream " + of + ": " + part], 0) << of << ": " << part;
 }
 
 TEST(trace, draws_arrows_for_dependencies) {

@@ -64,11 +64,21 @@ constexpr failure retry(int times, std::chrono::nanoseconds backoff = std::chron
   return {failure::act::fail, times, backoff};
 }
 
+/// Calls of a stage's function at the same time: so many, or between two numbers, as there is work for them: one more
+/// where the edge before the stage is full, twice as many where items have waited for 10 ms, fewer after 100 ms in which
+/// half of them would have done. Items of less than 2 us are no reason for more.
+struct lanes {
+  int least = 1, most = 1;
+  constexpr lanes(int n) : least(n), most(n) {}
+  constexpr lanes(int a, int b) : least(a), most(b) {}
+  bool operator==(const lanes&) const = default;
+};
+
 /// How one stage is run.
 struct stage_options {
-  /// Calls of the function at the same time, 1 to 1024, as far as there are cores. Above 1 the function must be safe to
-  /// call from several threads, and there is an edge on each side of the stage.
-  int parallel = 1;
+  /// Calls of the function at the same time, 1 to 1024, as far as there are cores; `{1, 8}`: see `lanes`. Above 1 the
+  /// function must be safe to call from several threads, and there is an edge on each side of the stage.
+  lanes parallel = 1;
   stream::order order = stream::ordered;
   failure fail = stream::fail;
   /// The edge before the stage, where there is one.

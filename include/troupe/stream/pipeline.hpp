@@ -22,10 +22,14 @@ namespace troupe::stream {
 /// Stages that are joined, from sources to sinks. It can be started once.
 class pipeline {
  public:
-  /// Checks what `start` checks and says how the stream will run.
+  /// Checks what `start` checks and says how the stream will run. No stages can be joined to a circle. Flows that come
+  /// from one `tee` and meet again in a `zip` or a `lookup` may wait for each other where one of them is held back for
+  /// more items than the other one's edges hold; that depends on the data, so it is not found here but reported as a
+  /// stall when it happens.
   layout check(runtime& rt) const { return parts::entrance::check(rt, *plan()); }
   /// Starts the stream on the cores of a runtime. Throws `error(bad_argument)`, with the stage's name, if an end is
-  /// open, two stages have one name, or an option makes no sense; and if it has been started before.
+  /// open, two stages have one name, an option makes no sense, or edges may hold more than `options::memory_bytes`; and if
+  /// it has been started before.
   [[nodiscard]] running start(runtime& rt, const start_options& o = {}) {
     return running(parts::entrance::start(rt, plan(), o));
   }
@@ -119,7 +123,7 @@ inline void check_ahead(const std::string& stage, std::size_t items) {
     refuse(stage, std::to_string(items) + " items of a flow ahead of the other one; 1 to 2^24");
 }
 inline void check_lanes(const std::string& stage, const stage_options& o) {
-  if (o.parallel != 1) refuse(stage, "it runs one call at a time; only map has `parallel`");
+  if (o.parallel.most != 1) refuse(stage, "it runs one call at a time; only map has `parallel`");
 }
 
 }  // namespace stages

@@ -54,11 +54,13 @@ struct stage_report {
   std::string kind;  ///< "map", "sink", ...
   std::uint64_t in = 0, out = 0;
   std::uint64_t created = 0, absorbed = 0, dropped = 0, dead = 0;
-  std::uint64_t late = 0;  ///< of those dropped: too late for their window
+  std::uint64_t late = 0;   ///< of those dropped: too late for their window
+  std::uint64_t ahead = 0;  ///< that have passed, but were too far ahead of this machine's clock to move the watermark
   std::uint64_t retries = 0;
   std::uint64_t held = 0;         ///< inside: of a batch that is not full, that waits for a retry, that a body works on
   std::uint64_t state_bytes = 0;  ///< of what it keeps by key and time
-  distribution service;           ///< time in the stage's function, of a sample of its items
+  int lanes = 1;         ///< calls of its function that may run at the same time now: see `stage_options::parallel`
+  distribution service;  ///< time in the stage's function, of a sample of its items
 };
 
 /// An edge between two stages. pushed = taken + dropped + items.
@@ -82,6 +84,7 @@ struct layout {
   struct edge {
     std::string to;
     std::uint64_t items_bound = 0, bytes_bound = 0;
+    std::uint64_t bytes_most = 0;  ///< that so many items can be, where all are of one size
   };
   std::vector<part> parts;
   std::vector<edge> edges;

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <chrono>
+#include <coroutine>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,6 +29,9 @@ enum class pushed : std::uint8_t {
   full,    ///< there was no room in time; the caller still has the item
   closed,  ///< the stream has ended or is ending; the caller still has the item
 };
+
+template <class T>
+class push_attempt;
 
 /// A way into a running stream for threads outside of it, made by `running::input`. A handle: copies are the same way.
 /// Any thread. It keeps what it needs alive; once the stream has ended, pushes answer `closed`.
@@ -51,14 +56,25 @@ class input {
   pushed push_for(std::chrono::duration<Rep, Period> limit, T&& item) {
     return push_until(std::move(item), troupe::detail::deadline_after(limit), std::chrono::steady_clock::now());
   }
+  /// `co_await in.push_async(item)` in a coroutine: the same as `push`, but no thread waits. In a `source` of another
+  /// stream that one's next item is asked for once there is room; other coroutines are then resumed on a worker of the
+  /// runtime, and must not be destroyed while they wait. Throws as `push`, but never `would_deadlock`: a source that
+  /// pushes into its own stream may wait for itself for ever.
+  push_attempt<T> push_async(T item, std::chrono::steady_clock::time_point due = std::chrono::steady_clock::now()) {
+    return {*this, std::move(item), due};
+  }
   /// Says that nothing more will be pushed: the stream ends when all its sources have. Idempotent.
   void close() { node_->shut(); }
 
  private:
   friend class running;
+  friend class push_attempt<T>;
   input(std::shared_ptr<parts::machine> of, parts::input_node<T>& n) : of_(std::move(of)), node_(&n) {}
   pushed push_until(T&& item, std::chrono::steady_clock::time_point until, std::chrono::steady_clock::time_point due) {
-    switch (node_->push(item, due, until, *of_)) {
+    return answer_to(node_->push(item, due, until, *of_));
+  }
+  pushed answer_to(parts::received r) const {
+    switch (r) {
       case parts::received::yes:
         return pushed::ok;
       case parts::received::no:
@@ -73,6 +89,42 @@ class input {
   }
   std::shared_ptr<parts::machine> of_;
   parts::input_node<T>* node_;
+};
+
+/// What `input::push_async` returns, to be awaited at once; the answer is `ok` or `closed`.
+template <class T>
+class [[nodiscard]] push_attempt {
+ public:
+  push_attempt(input<T> in, T item, std::chrono::steady_clock::time_point due)
+      : in_(std::move(in)), item_(std::move(item)), due_(due) {}
+  bool await_ready() const noexcept { return false; }
+  bool await_suspend(std::coroutine_handle<> h) {
+    return !is_done_or_calls([this, h] {
+      const auto go_on = [this, h] {
+        if (!await_suspend(h)) h.resume();
+      };
+      try {
+        in_.of_->call_on_worker(go_on);
+      } catch (const error&) {  // there are no workers any more, and soon no stream
+        go_on();
+      }
+    });
+  }
+  pushed await_resume() { return in_.answer_to(got_); }
+  /// Used by the library. True if the item is in the stream or never will be; else `call` is called, by any thread, when
+  /// there may be room.
+  bool is_done_or_calls(const std::function<void()>& call) {
+    const parts::received got = in_.node_->push_or_call(item_, due_, call, *in_.of_);
+    if (got == parts::received::no) return false;  // another thread may have gone on with it, and it may be gone
+    got_ = got;
+    return true;
+  }
+
+ private:
+  input<T> in_;
+  T item_;
+  std::chrono::steady_clock::time_point due_;
+  parts::received got_ = parts::received::no;
 };
 
 /// A stream that has been started. The handle owns it: its destructor cancels the stream and waits 10 s at most for

@@ -17,9 +17,11 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <coroutine>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -93,12 +95,30 @@ class [[nodiscard]] source {
       for_writing = true;
       return {};
     }
+    /// What can be tried: `push` of an item into another stream.
+    template <class Attempt>
+    requires requires(Attempt& a, const std::function<void()>& call) {
+      { a.is_done_or_calls(call) } -> std::same_as<bool>;
+    }
+    auto await_transform(Attempt a) {
+      struct awaiter {
+        Attempt of;
+        promise_type& in;
+        bool await_ready() const noexcept { return false; }
+        void await_suspend(std::coroutine_handle<>) {
+          in.need_not_wait = [this](const std::function<void()>& call) { return of.is_done_or_calls(call); };
+        }
+        auto await_resume() { return of.await_resume(); }
+      };
+      return awaiter{std::move(a), *this};
+    }
 
     // What it has suspended for.
     std::optional<T> value{};
     std::optional<std::chrono::steady_clock::time_point> due_at{}, wake_at{};
     int descriptor = -1;
     bool for_writing = false;
+    std::function<bool(const std::function<void()>&)> need_not_wait{};
     std::exception_ptr error{};
   };
 

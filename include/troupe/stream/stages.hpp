@@ -48,10 +48,12 @@ struct map {
       static_assert(!std::is_void_v<U>,
                     "troupe::stream::map: the function returns nothing; use sink, or return the item");
       check_failure<T, F>(name, o);
-      if (o.parallel < 1 || o.parallel > 1024)
-        refuse(name, "parallel is " + std::to_string(o.parallel) + "; 1 to 1024");
+      if (o.parallel.least < 1 || o.parallel.most > 1024 || o.parallel.least > o.parallel.most)
+        refuse(name, "parallel is " + std::to_string(o.parallel.least) +
+                         (o.parallel.least == o.parallel.most ? "" : " to " + std::to_string(o.parallel.most)) +
+                         "; 1 to 1024");
       using node = typename parts::map_stage<T, U, F>::node_type;
-      auto n = std::make_unique<node>(name, std::move(f), o.parallel);
+      auto n = std::make_unique<node>(name, std::move(f), o.parallel.most);
       n->options = o;
       node& added = in.lead_to(std::move(n));
       return out_of<U>(in.plan(), added, added.out);

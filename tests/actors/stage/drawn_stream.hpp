@@ -83,9 +83,9 @@ class drawn_stream {
   }
   st::stage_options options(bool* keeps_order) {
     st::stage_options o{.edge = edge()};
-    if (happens(40)) o.parallel = number(2, 4);
+    if (happens(40)) o.parallel = {happens(50) ? 1 : 2, number(2, 4)};
     if (happens(30)) o.order = st::unordered;
-    if (o.parallel != 1 && o.order == st::unordered) *keeps_order = false;
+    if (o.parallel.most != 1 && o.order == st::unordered) *keeps_order = false;
     return o;
   }
 

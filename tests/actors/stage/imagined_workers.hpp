@@ -35,7 +35,7 @@ class imagined_workers final : public troupe::detail::streams::simulated_clocks 
 
   std::shared_ptr<crew> start(const troupe::stream::pipeline& p, const troupe::stream::start_options& o, int workers) {
     const auto plan = p.plan();
-    static_cast<void>(troupe::detail::stage::describe(*plan));
+    static_cast<void>(troupe::detail::stage::describe(*plan, 0));
     plan->started = true;
     troupe::detail::stage::lay_out(*plan);
     auto c = std::make_shared<crew>(
@@ -44,7 +44,8 @@ class imagined_workers final : public troupe::detail::streams::simulated_clocks 
                              runners_.push_back({of, which});
                            },
                            [](std::span<const troupe::future<void>>, const std::function<void()>&) { std::abort(); },
-                           [this](clock::time_point t, std::function<void()> f) { timers_.emplace(t, std::move(f)); }});
+                           [this](clock::time_point t, std::function<void()> f) { timers_.emplace(t, std::move(f)); },
+                           nullptr, 0});
     c->begin();
     return c;
   }

@@ -17,12 +17,14 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <troupe/detail/spin_lock.hpp>
+#include <troupe/detail/streams/lanes.hpp>
 #include <troupe/detail/streams/strand.hpp>
 #include <troupe/stream/distribution.hpp>
 #include <troupe/stream/options.hpp>
@@ -63,6 +65,7 @@ class edge_base {
 
   const std::string& to() const { return to_; }
   std::size_t bound() const { return bounds_.items; }
+  const troupe::stream::edge_options& options() const { return bounds_; }
 
   /// Adds somebody who pushes, and returns its number; the edge is closed when all have closed it. Before it is used.
   std::size_t open() {
@@ -74,7 +77,7 @@ class edge_base {
     {
       std::lock_guard hold(lock_);
       if (said_.close(way)) place_mark();
-      if (--open_ == 0 || !marks_.empty()) wake.swap(takers_);
+      if (--open_ == 0 || !marks_.empty()) takers_.take_all(wake);
     }
     for (strand* s : wake) s->home->ready(*s);
   }
@@ -85,7 +88,7 @@ class edge_base {
       std::lock_guard hold(lock_);
       if (!said_.note(way, m)) return;
       place_mark();
-      wake.swap(takers_);
+      takers_.take_all(wake);
     }
     for (strand* s : wake) s->home->ready(*s);
   }
@@ -134,6 +137,16 @@ class edge_base {
   }
   std::size_t waiting_items() const noexcept { return waiting_.load(std::memory_order_relaxed); }
 
+  /// Of the lanes behind not all are used at all times. Before it is used.
+  void scale(int least, int most) {
+    if (least != most) scaling_.emplace(least, most);
+  }
+  /// Lanes behind that are used at the moment.
+  int lanes_in_use() const {
+    std::lock_guard hold(lock_);
+    return lanes_used();
+  }
+
   /// The strand behind, for the time that its items take.
   const strand* behind = nullptr;
 
@@ -147,13 +160,13 @@ class edge_base {
   void wait_for_room(waiter& w) {
     if (w.waits) return;
     w.waits = true;
-    if (waiters_.empty() && outside_ == 0) blocked_since_ = now_ns();
+    if (waiters_.empty() && !waits_outside()) blocked_since_ = now_ns();
     waiters_.push_back(&w);
   }
   // Those who wait are woken when half of the edge is free, or when the strand behind has worked off what it had taken:
   // an item's worth of room at a time would cost two changes of strands for each.
   bool wake_waiters(std::vector<strand*>& wake) {
-    if (waiters_.empty() && outside_ == 0) return false;
+    if (waiters_.empty() && !waits_outside()) return false;
     if (in_hands_ != 0 && (used() > bounds_.items / 2 || bytes_ > bounds_.bytes / 2)) return false;
     const std::int64_t now = now_ns();
     blocked_ns_ += now - std::exchange(blocked_since_, now);
@@ -162,14 +175,23 @@ class edge_base {
       wake.push_back(w->who);
     }
     waiters_.clear();
-    return outside_ != 0;
+    return waits_outside();
   }
+  bool waits_outside() const { return outside_ != 0 || !calls_.empty(); }
   void tell(const std::vector<strand*>& wake, bool outside) {
     for (strand* s : wake) s->home->ready(*s);
     if (!outside) return;
-    std::lock_guard hold(outside_lock_);
-    ++room_made_;
-    room_.notify_all();
+    {
+      std::lock_guard hold(outside_lock_);
+      ++room_made_;
+      room_.notify_all();
+    }
+    std::vector<std::function<void()>> calls;
+    {
+      std::lock_guard hold(lock_);
+      calls.swap(calls_);
+    }
+    for (const auto& call : calls) call();
   }
   void note_put(std::size_t bytes) {
     ++pushed_;
@@ -178,6 +200,7 @@ class edge_base {
     items_max_ = std::max<std::uint64_t>(items_max_, filled_ + in_hands_);
     bytes_max_ = std::max<std::uint64_t>(bytes_max_, bytes_);
     if (filled_ + in_hands_ == 1) moved_ns_ = now_ns();
+    note_load(nullptr);
     waiting_.store(filled_, std::memory_order_relaxed);
   }
   // What all ways in say together has its place behind all items that are in the edge now; where no item has come since
@@ -199,25 +222,28 @@ class edge_base {
   // When the items before a mark have been taken, all who wait for items take the mark.
   void reach_mark(std::vector<strand*>& wake) {
     if (marks_.empty() || marks_.front().place > head_) return;
-    wake.insert(wake.end(), takers_.begin(), takers_.end());
-    takers_.clear();
+    takers_.take_all(wake);
+  }
+  // When the last item has been taken, lanes that are not used are told, too.
+  void reach_end(std::vector<strand*>& wake) {
+    if (open_ == 0 && head_ == tail_) takers_.take_all(wake);
   }
   // One that was told of room, or of a time, has taken items though it waits for them: what comes next is for another.
-  void waits_no_more(const strand& s) { std::erase(takers_, &s); }
-  void wait_for_items(strand& s) {
-    if (std::find(takers_.begin(), takers_.end(), &s) == takers_.end()) takers_.push_back(&s);
+  void waits_no_more(const strand& s) { takers_.wait_no_more(s); }
+  void wait_for_items(strand& s, int lane) { takers_.wait(s, lane); }
+  strand* taker() { return takers_.next(lanes_used()); }
+  int lanes_used() const { return scaling_ ? scaling_->active() : std::numeric_limits<int>::max(); }
+  // `taker`: the lane that has taken an item; null: one has come.
+  void note_load(const strand* taker) {
+    if (!scaling_) return;
+    if (taker) lane_item_ns_ = taker->item_ns();
+    scaling_->note(now_ns(), taker != nullptr, lane_item_ns_, filled_, !is_open());
   }
-  strand* taker() {
-    if (takers_.empty()) return nullptr;
-    strand* const s = takers_.back();
-    takers_.pop_back();
-    return s;
-  }
+  double item_ns() const { return scaling_ ? lane_item_ns_ : behind ? behind->item_ns() : 0; }
   // What is told to whoever has pushed.
   demand after_put() const {
     if (!is_open()) return demand::none;
-    const double each = behind ? behind->item_ns() : 0;
-    return each * static_cast<double>(filled_) > enough_ns ? demand::pause : demand::more;
+    return item_ns() * static_cast<double>(filled_) > enough_ns ? demand::pause : demand::more;
   }
 
   // Work for the strand behind from which on it should run before more is pushed: enough to pay for the change.
@@ -238,13 +264,16 @@ class edge_base {
   merged_marks said_;              // by those who push; what it comes to has been put behind the items
   mark passed_;                    // the last that has been reached
   std::deque<placed_mark> marks_;  // between the two
-  std::vector<strand*> takers_;    // that have found it empty
+  takers takers_;
+  std::optional<lane_scaling> scaling_;  // of the lanes behind; empty: all are used
+  double lane_item_ns_ = 0;              // that the last one needed for an item
   std::vector<waiter*> waiters_;
   troupe::stream::recorder queue_;
   std::atomic<std::size_t> waiting_{0};
 
-  // Threads outside all strands that wait for room.
-  int outside_ = 0;  // under lock_
+  // Threads outside all strands that wait for room, and what is called when there is some; under lock_.
+  int outside_ = 0;
+  std::vector<std::function<void()>> calls_;
   std::mutex outside_lock_;
   std::condition_variable room_;
   std::uint64_t room_made_ = 0;
@@ -275,51 +304,13 @@ class edge final : public edge_base {
   /// Takes an item if there is room. `was_parked`: it was refused before, with the same waiter. Sets `next` to what may
   /// come after it; if that is `none`, or the item is refused, the waiter is told of room.
   received offer(T& item, const origin& from, std::size_t bytes, waiter* w, bool was_parked, demand& next) {
-    strand* wake = nullptr;
-    next = demand::more;
-    {
-      std::lock_guard hold(lock_);
-      if (open_ == 0) return received::closed;
-      if (!fits(bytes)) {
-        if (bounds_.full == troupe::stream::when_full::fail) return received::overrun;
-        if (bounds_.full == troupe::stream::when_full::block) {
-          if (w) {
-            if (!was_parked) ++parked_;
-            wait_for_room(*w);
-          }
-          return received::no;
-        }
-        if (same_ && replace(item, from, bytes)) {
-          next = demand::pause;
-          return received::yes;
-        }
-        if (bounds_.full == troupe::stream::when_full::drop_oldest)
-          while (head_ != tail_ && at(head_).what != slot::reserved && !fits(bytes)) drop_oldest();
-        if (!fits(bytes)) {  // the newest is dropped; all others are in the hands of the strand behind
-          ++pushed_;
-          ++dropped_;
-          return received::yes;
-        }
-      }
-      if (was_parked) --parked_;
-      slot& s = at(tail_++);
-      s.put(std::move(item), from, bytes);
-      note_put(bytes);
-      wake = taker();
-      next = after_put();
-      if (next == demand::none) {
-        if (bounds_.full != troupe::stream::when_full::block)
-          next = demand::pause;
-        else if (w)
-          wait_for_room(*w);
-      }
-    }
-    if (wake) wake->home->ready(*wake);
-    return received::yes;
+    return offer(item, from, bytes, w, was_parked, next, nullptr);
   }
-  /// Where there is no room, an item takes the place of one that waits and is the same in that sense. Before it is
-  /// used.
-  void keep_latest(std::function<bool(const T&, const T&)> same) { same_ = std::move(same); }
+  /// The same for whoever is no strand: `call` is called once there may be room, by any thread; it must not block.
+  received offer(T& item, const origin& from, std::size_t bytes, const std::function<void()>& call) {
+    demand next;
+    return offer(item, from, bytes, nullptr, false, next, &call);
+  }
   /// The same for a thread outside all strands, which waits for room until the deadline.
   received offer_until(T& item, const origin& from, std::size_t bytes, std::chrono::steady_clock::time_point deadline) {
     for (;;) {
@@ -346,20 +337,23 @@ class edge final : public edge_base {
       return r;
     }
   }
+  /// Where there is no room, an item takes the place of one that waits and is the same in that sense. Before it is
+  /// used.
+  void keep_latest(std::function<bool(const T&, const T&)> same) { same_ = std::move(same); }
   /// Closes it for good, whoever else may push: threads that wait are told.
   void shut() {
     std::vector<strand*> wake;
     {
       std::lock_guard hold(lock_);
       open_ = 0;
-      wake.swap(takers_);
+      takers_.take_all(wake);
     }
     tell(wake, true);
   }
 
   /// Moves items that wait to `hand`, `most` at most, and says the mark before them. If there are none, the strand is
   /// told when an item or a mark comes; `ended`: none will.
-  void take(std::vector<held<T>>& hand, std::size_t most, strand& me, mark& before, bool& ended) {
+  void take(std::vector<held<T>>& hand, std::size_t most, strand& me, mark& before, bool& ended, int lane = 0) {
     strand* wake = nullptr;
     std::vector<strand*> room;
     bool outside = false;
@@ -369,7 +363,8 @@ class edge final : public edge_base {
       skip_over();
       const std::uint64_t end = pass_marks();
       before = passed_;
-      while (most != 0 && head_ != tail_ && head_ < end && at(head_).what != slot::reserved) {
+      const bool is_used = lane < lanes_used();
+      while (is_used && most != 0 && head_ != tail_ && head_ < end && at(head_).what != slot::reserved) {
         if (at(head_).what == slot::filled) {
           move_front(hand);
           --most;
@@ -380,9 +375,11 @@ class edge final : public edge_base {
       if (hand.empty()) {
         skip_over();
         ended = open_ == 0 && head_ == tail_ && marks_.empty();
-        if (!ended && (marks_.empty() || marks_.front().place > head_)) wait_for_items(me);
+        if (!ended && (marks_.empty() || marks_.front().place > head_)) wait_for_items(me, lane);
+        if (!is_used && filled_ != 0) wake = taker();  // it was told of an item that is for another one
       } else {
         waits_no_more(me);
+        note_load(&me);
         moved_ns_ = now_ns();
         if (filled_ != 0) wake = taker();
         for (held<T>& h : hand)
@@ -391,6 +388,7 @@ class edge final : public edge_base {
       waiting_.store(filled_, std::memory_order_relaxed);
       if (head_ != begin + hand.size()) outside = wake_waiters(room);  // places that were left out are free
       reach_mark(room);
+      reach_end(room);
     }
     if (wake) wake->home->ready(*wake);
     tell(room, outside);
@@ -401,7 +399,7 @@ class edge final : public edge_base {
   /// as for `take`, or no room there, of which the waiter is told.
   template <class U>
   bool take(std::vector<held<T>>& hand, edge<U>& to, waiter& w, std::uint64_t& place, strand& me, mark& before,
-            bool& ended) {
+            bool& ended, int lane) {
     std::vector<strand*> wake;
     bool outside = false, is_taken = false;
     {
@@ -411,19 +409,24 @@ class edge final : public edge_base {
       if (head_ != begin) outside = wake_waiters(wake);  // places that were left out are free
       pass_marks();
       before = passed_;
-      if (head_ == tail_ || at(head_).what == slot::reserved) {
+      const bool is_used = lane < lanes_used();
+      if (!is_used || head_ == tail_ || at(head_).what == slot::reserved) {
         ended = open_ == 0 && head_ == tail_;
-        if (!ended) wait_for_items(me);
+        if (!ended) wait_for_items(me, lane);
+        if (!is_used && filled_ != 0)  // it was told of an item that is for another one
+          if (strand* const next = taker()) wake.push_back(next);
       } else if (to.reserve(place, w)) {
         is_taken = true;
         waits_no_more(me);
         move_front(hand);
+        note_load(&me);
         moved_ns_ = now_ns();
         if (hand.back().from.due_ns != 0) queue_.record(moved_ns_ - hand.back().from.since_ns);
         if (filled_ != 0)
           if (strand* const next = taker()) wake.push_back(next);
         waiting_.store(filled_, std::memory_order_relaxed);
         reach_mark(wake);
+        reach_end(wake);
       }
     }
     tell(wake, outside);
@@ -479,6 +482,53 @@ class edge final : public edge_base {
   }
 
  private:
+  received offer(T& item, const origin& from, std::size_t bytes, waiter* w, bool was_parked, demand& next,
+                 const std::function<void()>* call) {
+    strand* wake = nullptr;
+    next = demand::more;
+    {
+      std::lock_guard hold(lock_);
+      if (open_ == 0) return received::closed;
+      if (!fits(bytes)) {
+        if (bounds_.full == troupe::stream::when_full::fail) return received::overrun;
+        if (bounds_.full == troupe::stream::when_full::block) {
+          if (w) {
+            if (!was_parked) ++parked_;
+            wait_for_room(*w);
+          } else if (call) {
+            if (waiters_.empty() && !waits_outside()) blocked_since_ = now_ns();
+            calls_.push_back(*call);
+          }
+          return received::no;
+        }
+        if (same_ && replace(item, from, bytes)) {
+          next = demand::pause;
+          return received::yes;
+        }
+        if (bounds_.full == troupe::stream::when_full::drop_oldest)
+          while (head_ != tail_ && at(head_).what != slot::reserved && !fits(bytes)) drop_oldest();
+        if (!fits(bytes)) {  // the newest is dropped; all others are in the hands of the strand behind
+          ++pushed_;
+          ++dropped_;
+          return received::yes;
+        }
+      }
+      if (was_parked) --parked_;
+      slot& s = at(tail_++);
+      s.put(std::move(item), from, bytes);
+      note_put(bytes);
+      wake = taker();
+      next = after_put();
+      if (next == demand::none) {
+        if (bounds_.full != troupe::stream::when_full::block)
+          next = demand::pause;
+        else if (w)
+          wait_for_room(*w);
+      }
+    }
+    if (wake) wake->home->ready(*wake);
+    return received::yes;
+  }
   struct slot {
     enum state : std::uint8_t { empty, reserved, filled, skipped };
     origin from;
@@ -532,7 +582,7 @@ class edge final : public edge_base {
   }
   void enter_outside(int by) {
     std::lock_guard hold(lock_);
-    if (outside_ == 0 && by > 0 && waiters_.empty()) blocked_since_ = now_ns();
+    if (by > 0 && waiters_.empty() && !waits_outside()) blocked_since_ = now_ns();
     outside_ += by;
   }
 

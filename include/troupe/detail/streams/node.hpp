@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <typeinfo>
 #include <utility>
 #include <vector>
@@ -47,7 +48,7 @@ class inlet {
 
 /// Counts of one lane of a stage.
 struct counts {
-  tally in, out, created, absorbed, dropped, late, dead, retries, held;
+  tally in, out, created, absorbed, dropped, late, ahead, dead, retries, held;
   troupe::stream::recorder service;
   void add_to(troupe::stream::stage_report& r) const {
     r.in += in.get();
@@ -56,6 +57,7 @@ struct counts {
     r.absorbed += absorbed.get();
     r.dropped += dropped.get();
     r.late += late.get();
+    r.ahead += ahead.get();
     r.dead += dead.get();
     r.retries += retries.get();
     r.held += held.get();
@@ -102,6 +104,8 @@ class node {
   virtual std::unique_ptr<strand> make_source() { return nullptr; }
   /// Makes an edge in front of a port.
   virtual std::unique_ptr<edge_base> make_edge(int port, const troupe::stream::edge_options&) = 0;
+  /// Bytes that each item of that port counts as; 0: items differ.
+  virtual std::size_t item_bytes(int) const { return 0; }
   /// Makes the strand of a lane that takes from edges, one for each port.
   virtual std::unique_ptr<strand> make_strand(int lane, const std::vector<edge_base*>&) = 0;
   /// Tells a lane which strand it belongs to.
@@ -128,8 +132,9 @@ class node {
   troupe::stream::stage_options options{};
   std::vector<std::vector<outlet_base*>> ports;  ///< what each port is fed by
   std::vector<outlet_base*> outlets;
-  std::vector<strand*> strands;   ///< one for each lane, once it is planned
-  state_budget* state = nullptr;  ///< for what it keeps; once it is planned
+  const edge_base* edge_before = nullptr;  ///< of a stage with several lanes; once it is planned
+  std::vector<strand*> strands;            ///< one for each lane, once it is planned
+  state_budget* state = nullptr;           ///< for what it keeps; once it is planned
 
  private:
   static inline std::atomic<std::uint64_t> made{0};
@@ -137,6 +142,10 @@ class node {
   const char* const kind_;
   const std::uint64_t serial_;
 };
+
+/// For `node::item_bytes`.
+template <class T>
+inline constexpr std::size_t fixed_item_bytes = std::is_trivially_copyable_v<T> ? sizeof(T) : 0;
 
 /// What a stream is made of, before it starts and while it runs. Flows that are joined have one plan from then on.
 struct plan {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -40,6 +41,8 @@ class machine {
   virtual void check_wait(const std::string& input) const = 0;
   /// Ends the stream: an input had no room, and its edge is to fail then.
   virtual void overrun(const std::string& input) noexcept = 0;
+  /// Calls a function on a worker of the runtime. Throws runtime_stopped.
+  virtual void call_on_worker(std::function<void()>) = 0;
   /// Throws bad_argument if there is no such input.
   virtual node& input(const std::string& name, const std::type_info& item) = 0;
 };

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <ranges>
@@ -28,9 +29,13 @@ enum class answer : std::uint8_t { item, ended, waits };
 
 /// What a source that waits is waiting for.
 struct wish {
+  enum class what : std::uint8_t { time, descriptor, call };
+  what kind = what::time;
   std::chrono::steady_clock::time_point at{};
-  int descriptor = -1;  ///< -1: for the time
+  int descriptor = -1;
   bool writable = false;
+  /// True if the source need not wait; else the function that it gets will be called when it may be so.
+  const std::function<bool(const std::function<void()>&)>* need_not_wait = nullptr;
 };
 
 /// A function that returns a std::optional.
@@ -81,6 +86,7 @@ class coroutine_source {
   explicit coroutine_source(troupe::stream::source<T> s) : of_(std::move(s)) {}
   answer next(std::optional<T>& to, std::int64_t& due_ns, wish& w) {
     auto& p = of_.frame().promise();
+    p.need_not_wait = nullptr;
     of_.frame().resume();
     if (p.value) {
       to.emplace(std::move(*p.value));
@@ -93,10 +99,12 @@ class coroutine_source {
     }
     if (p.error) std::rethrow_exception(p.error);
     if (of_.frame().done()) return answer::ended;
-    if (p.wake_at)
-      w = {*std::exchange(p.wake_at, std::nullopt), -1, false};
+    if (p.need_not_wait)
+      w = {.kind = wish::what::call, .need_not_wait = &p.need_not_wait};
+    else if (p.wake_at)
+      w = {.at = *std::exchange(p.wake_at, std::nullopt)};
     else
-      w = {{}, std::exchange(p.descriptor, -1), p.for_writing};
+      w = {.kind = wish::what::descriptor, .descriptor = p.descriptor, .writable = p.for_writing};
     return answer::waits;
   }
 
@@ -139,8 +147,8 @@ class source_node final : public node {
         const std::int64_t begin = from.due_ns;
         answer got;
         try {
-          got = of_.from_.next(slot_, from.due_ns, wish_);
-          if (got == answer::waits) fall_asleep();
+          do got = of_.from_.next(slot_, from.due_ns, wish_);
+          while (got == answer::waits && !falls_asleep());
         } catch (...) {
           home->fail(of_.name().c_str(), number_, 1, std::current_exception());
           return ran::waits;
@@ -167,18 +175,32 @@ class source_node final : public node {
     double waiting_ns() const noexcept override { return std::max(item_ns(), 10'000.0); }
 
    private:
-    void fall_asleep() {
+    // False: what it waits for is there.
+    bool falls_asleep() {
+      wish_granted.store(false, std::memory_order_relaxed);
+      switch (wish_.kind) {
+        case wish::what::time:
+          home->ready_at(*this, wish_.at);
+          break;
+        case wish::what::descriptor:
+          home->ready_when(*this, wish_.descriptor, wish_.writable);
+          break;
+        case wish::what::call:
+          if ((*wish_.need_not_wait)(home->ready_call(*this))) return false;
+      }
       is_asleep_ = true;
-      if (wish_.descriptor < 0) return home->ready_at(*this, wish_.at);
-      descriptor_ready.store(false, std::memory_order_relaxed);
-      home->ready_when(*this, wish_.descriptor, wish_.writable);
+      return true;
     }
     // A source that waits is not asked before its time, though its strand may run for other reasons.
     bool wakes_up() {
-      if (wish_.descriptor >= 0) {
-        if (!descriptor_ready.load(std::memory_order_acquire)) return false;
-      } else if (now() < wish_.at) {
-        home->ready_at(*this, wish_.at);
+      if (wish_.kind == wish::what::time) {
+        if (now() < wish_.at) {
+          home->ready_at(*this, wish_.at);
+          return false;
+        }
+      } else if (!wish_granted.load(std::memory_order_acquire)) {
+        return false;
+      } else if (wish_.kind == wish::what::call && falls_asleep()) {
         return false;
       }
       is_asleep_ = false;
@@ -213,6 +235,7 @@ class input_node final : public node {
   void bind(int, strand&) override {}
   void add_to(troupe::stream::stage_report& r) const override { counted_.add_to(r); }
   void shut() override { edge_.shut(); }
+  std::size_t item_bytes(int) const override { return fixed_item_bytes<T>; }
   edge_base* own_edge() override { return &edge_; }
   const std::type_info* item_type() const override { return &typeid(T); }
   void set_stages(int n) override { stages_ = n; }
@@ -230,6 +253,14 @@ class input_node final : public node {
       if (this_task::inside()) away.emplace();
       r = edge_.offer_until(item, from, bytes, until);
     }
+    if (r == received::overrun) m.overrun(name());
+    return r;
+  }
+  /// The same without waiting: where there is no room, `call` is called once there may be some.
+  received push_or_call(T& item, std::chrono::steady_clock::time_point due, const std::function<void()>& call,
+                        machine& m) {
+    const origin from{0, due.time_since_epoch().count(), 0};
+    const received r = edge_.offer(item, from, troupe::stream::item_bytes<T>::of(item), call);
     if (r == received::overrun) m.overrun(name());
     return r;
   }

@@ -34,6 +34,7 @@ class stage : public node, public port_base<T> {
   std::unique_ptr<edge_base> make_edge(int, const troupe::stream::edge_options& o) override {
     return std::make_unique<edge<T>>(name(), o);
   }
+  std::size_t item_bytes(int) const override { return fixed_item_bytes<T>; }
   std::unique_ptr<strand> make_strand(int i, const std::vector<edge_base*>& edges) override {
     return std::make_unique<segment<T>>(static_cast<edge<T>&>(*edges[0]), at(i));
   }
@@ -226,7 +227,7 @@ class map_stage final {
       for (int i = 0; i < lanes; ++i) this->lanes_.push_back(std::make_unique<lane_type>(*this, f_, out, i));
     }
     std::unique_ptr<strand> make_strand(int i, const std::vector<edge_base*>& edges) override {
-      if (this->options.parallel == 1) return stage<T, lane_type>::make_strand(i, edges);
+      if (this->options.parallel.most == 1) return stage<T, lane_type>::make_strand(i, edges);
       return std::make_unique<lane<T, U>>(static_cast<edge<T>&>(*edges[0]), this->at(i), out, i);
     }
     outlet<U> out;

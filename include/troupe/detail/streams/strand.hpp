@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <span>
 
 #include <troupe/detail/streams/clock.hpp>
@@ -49,9 +50,11 @@ class scheduler {
   virtual void ready(strand&) noexcept = 0;
   /// The same at that time, or at the earlier one of a call before. Forgotten when the strand is ready: it asks again.
   virtual void ready_at(strand&, std::chrono::steady_clock::time_point) = 0;
-  /// The same when a read or a write of the descriptor would not block, after it has set `strand::descriptor_ready`.
+  /// The same when a read or a write of the descriptor would not block, after it has set `strand::wish_granted`.
   /// Throws io_failed for what cannot be waited for.
   virtual void ready_when(strand&, int descriptor, bool writable) = 0;
+  /// Returns what does so when it is called, by any thread, and nothing once the stream is gone.
+  virtual std::function<void()> ready_call(strand&) = 0;
   /// The same when all these tasks have ended, well or not. What the stream has is there until then.
   virtual void ready_after(strand&, std::span<const future<void>>) = 0;
   /// Ends the stream with that error, unless it has ended.
@@ -98,7 +101,7 @@ class strand {
   /// For the scheduler.
   enum class phase : std::uint8_t { idle, ready, runs, runs_again, ended };
   std::atomic<phase> at{phase::idle};
-  std::atomic<bool> descriptor_ready{false};
+  std::atomic<bool> wish_granted{false};
   std::atomic<std::int64_t> alarm_ns{0};  ///< when it is to be ready again; 0: there is no such time
 
  protected:

@@ -104,10 +104,10 @@ class lane final : public strand {
       mark before;
       if (ordered_) {
         std::uint64_t place = 0;
-        taken = from_.take(hand_, ordered_->to(), ordered_->me(), place, *this, before, ended);
+        taken = from_.take(hand_, ordered_->to(), ordered_->me(), place, *this, before, ended, number_);
         if (taken) ordered_->begin(place);
       } else {
-        from_.take(hand_, 1, *this, before, ended);
+        from_.take(hand_, 1, *this, before, ended, number_);
         taken = !hand_.empty();
       }
       // What this lane has taken is behind it now, and what others have taken they say themselves.

@@ -173,6 +173,7 @@ class two_flows_node : public node {
     if (port == 0) return std::make_unique<edge<A>>(name(), o);
     return std::make_unique<edge<B>>(name(), o);
   }
+  std::size_t item_bytes(int port) const override { return port == 0 ? fixed_item_bytes<A> : fixed_item_bytes<B>; }
   std::unique_ptr<strand> make_strand(int, const std::vector<edge_base*>& edges) override {
     return std::make_unique<two_flows<A, B, Stage>>(static_cast<edge<A>&>(*edges[0]), static_cast<edge<B>&>(*edges[1]),
                                                     *stage_);

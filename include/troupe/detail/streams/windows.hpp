@@ -33,18 +33,20 @@ class watermark {
   explicit watermark(const troupe::stream::event_time_options& o) : options_(o) {}
   /// Notes the time of an item. `now_ns`: a function that asks the clock. That is seldom needed: what the clock has
   /// allowed before is allowed still, but for a time that leaps. The clock may have been wrong before and right since.
+  /// False: the time is too far ahead of the clock.
   template <class Now>
-  void note(std::int64_t event_ns, Now now_ns) {
-    if (event_ns <= latest_) return;
+  bool note(std::int64_t event_ns, Now now_ns) {
+    if (event_ns <= latest_) return true;
     if (event_ns > unasked_max_) {
       limit_ = saturated(now_ns(), options_.ahead_max.count());
       if (event_ns > limit_) {
         unasked_max_ = std::min(unasked_max_, limit_);
-        return;
+        return false;
       }
     }
     latest_ = event_ns;
     unasked_max_ = std::min(limit_, saturated(latest_, options_.ahead_max.count()));
+    return true;
   }
   /// The time before which nothing is expected; `mark::never`: nothing is known.
   std::int64_t now() const {
@@ -100,7 +102,7 @@ class time_lane final : public inlet<T> {
       return attempt_.failed(*self, item, from, true);
     }
     if (said_.is_idle) static_cast<void>(say(false));  // others wait for this flow again
-    watermark_.note(o.event_ns, wall_ns);
+    if (!watermark_.note(o.event_ns, wall_ns)) counted.ahead.add();
     counted.out.add();
     came_ = true;
     const demand d = out_.of(0).push(std::move(item), o);

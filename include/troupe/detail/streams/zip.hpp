@@ -112,6 +112,7 @@ class zip_node final : public node {
     if (port == 0) return std::make_unique<edge<A>>(name(), o);
     return std::make_unique<edge<B>>(name(), o);
   }
+  std::size_t item_bytes(int port) const override { return port == 0 ? fixed_item_bytes<A> : fixed_item_bytes<B>; }
   std::unique_ptr<strand> make_strand(int, const std::vector<edge_base*>& edges) override {
     return std::make_unique<zip_strand<A, B>>(static_cast<edge<A>&>(*edges[0]), static_cast<edge<B>&>(*edges[1]), out,
                                               counted_);
