@@ -402,6 +402,37 @@ bool crew::wait_until(clock::time_point deadline) {
   return true;
 }
 
+std::uint64_t crew::begin_barrier() {
+  std::lock_guard hold(barriers_lock_);
+  for (const auto& n : plan_->nodes) n->begin_barrier(barriers_ + 1);
+  return ++barriers_;
+}
+
+// Where a sink has ended, nothing that was before the barrier is left before it.
+bool crew::has_passed(std::uint64_t barrier) const {
+  return std::all_of(plan_->nodes.begin(), plan_->nodes.end(), [&](const auto& n) {
+    return n->barrier_passed() >= barrier || std::all_of(n->strands.begin(), n->strands.end(), [](const strand* s) {
+             return s->at.load() == strand::phase::ended;
+           });
+  });
+}
+
+bool crew::barrier(clock::time_point deadline) {
+  check_wait("");
+  const std::uint64_t number = begin_barrier();
+  std::optional<this_task::core_yielded> away;
+  if (this_task::inside()) away.emplace();
+  std::unique_lock hold(lock_);
+  ++askers_;
+  const auto passed = [&] { return is_over() || has_passed(number); };
+  if (deadline != clock::time_point::max())
+    changed_.wait_until(hold, deadline, passed);
+  else
+    changed_.wait(hold, passed);
+  --askers_;
+  return has_passed(number);
+}
+
 void crew::wait_left(clock::time_point deadline) {
   std::optional<this_task::core_yielded> away;
   if (this_task::inside()) away.emplace();

@@ -101,10 +101,13 @@ class crew final : public streams::machine, public streams::scheduler, public st
   void cancel() noexcept override { end(troupe::stream::state::cancelled, nullptr); }
   void drain() noexcept override;
   bool wait_until(std::chrono::steady_clock::time_point) override;
+  bool barrier(std::chrono::steady_clock::time_point) override;
   void wait_left(std::chrono::steady_clock::time_point) override;
   void rethrow() override;
   void check_wait(const std::string& input) const override;
   void overrun(const std::string& input) noexcept override;
+  /// Begins the next barrier and returns its number.
+  std::uint64_t begin_barrier();
   void call_on_worker(std::function<void()>) override;
   streams::node& input(const std::string& name, const std::type_info& item) override;
 
@@ -121,6 +124,7 @@ class crew final : public streams::machine, public streams::scheduler, public st
  private:
   // Under the lock.
   bool is_over() const { return state_ != troupe::stream::state::runs && state_ != troupe::stream::state::drains; }
+  bool has_passed(std::uint64_t barrier) const;
   bool is_done() const { return is_over() && running_ == 0; }
   void stand_in_line(streams::strand&);
   bool wants_runner();
@@ -146,6 +150,9 @@ class crew final : public streams::machine, public streams::scheduler, public st
   const surroundings around_;
   const clock::time_point begun_ = streams::now();
 
+  std::mutex barriers_lock_;  // later ones go behind earlier ones everywhere
+  std::uint64_t barriers_ = 0;
+
   mutable std::mutex lock_;
   std::condition_variable changed_;
   std::vector<streams::strand*> line_;  // the next one last
@@ -158,7 +165,7 @@ class crew final : public streams::machine, public streams::scheduler, public st
   int runners_ = 0;  // spawned, and not gone yet
   int running_ = 0;  // strands that run
   int pauses_ = 0;   // reports that want nothing to run
-  int askers_ = 0;   // reports that wait until something has run
+  int askers_ = 0;   // those who wait until something has run
   std::uint64_t runs_ = 0, runs_at_report_ = 0;
   std::size_t ended_ = 0;
   troupe::stream::state state_ = troupe::stream::state::runs;

@@ -183,6 +183,14 @@ class running {
     }
     return of_->report();
   }
+  /// Sends a barrier through the stream, behind all items that its sources and inputs have pushed until now, and waits
+  /// until it has come to all sinks. Those items have then been worked on, in batches that are not full as well; they
+  /// have been delivered, unless windows, joins, tables or states keep them. Items that come later do not pass it.
+  /// False: not in time, or the stream was ended before. In a stage of the same stream `error(would_deadlock)`.
+  template <class Rep, class Period>
+  bool barrier(std::chrono::duration<Rep, Period> limit) const {
+    return of_->barrier(troupe::detail::deadline_after(limit));
+  }
   /// Has the stream end without working off what is in it. Returns at once; functions that run come to their end.
   void cancel() const noexcept { of_->cancel(); }
 

@@ -76,7 +76,9 @@ class edge_base {
     std::vector<strand*> wake;
     {
       std::lock_guard hold(lock_);
+      const std::uint64_t barrier = said_.all().barrier;
       if (said_.close(way)) place_mark();
+      if (said_.all().barrier != barrier) lift_bar(wake);
       if (--open_ == 0 || !marks_.empty()) takers_.take_all(wake);
     }
     for (strand* s : wake) s->home->ready(*s);
@@ -86,18 +88,41 @@ class edge_base {
     std::vector<strand*> wake;
     {
       std::lock_guard hold(lock_);
+      const std::uint64_t barrier = said_.all().barrier;
       if (!said_.note(way, m)) return;
       place_mark();
+      if (said_.all().barrier != barrier) lift_bar(wake);
       takers_.take_all(wake);
     }
     for (strand* s : wake) s->home->ready(*s);
   }
-  /// True if somebody may push one item more; else the waiter is told when that is so.
-  bool has_room(waiter& w) {
+  /// Puts a barrier behind what has come by the only way in.
+  void put_barrier(std::uint64_t number) {
+    mark m;
+    {
+      std::lock_guard hold(lock_);
+      m = said_.last(0);
+    }
+    m.barrier = number;
+    put(0, m);
+  }
+  /// True if somebody may push one item more by that way; else the waiter is told when that is so.
+  bool has_room(waiter& w, std::size_t way) {
     std::lock_guard hold(lock_);
+    if (said_.is_barred(way)) {
+      wait_for_room(w);
+      return false;
+    }
     if (is_open() || bounds_.full != troupe::stream::when_full::block) return true;
     wait_for_room(w);
     return false;
+  }
+  /// True if a barrier has come by that way and not by all; then the waiter is told when it has.
+  bool is_barred(waiter& w, std::size_t way) {
+    std::lock_guard hold(lock_);
+    if (!said_.is_barred(way)) return false;
+    wait_for_room(w);
+    return true;
   }
   /// The strand behind has worked on items that it had taken.
   void release(std::size_t items, std::size_t bytes) {
@@ -162,6 +187,15 @@ class edge_base {
     w.waits = true;
     if (waiters_.empty() && !waits_outside()) blocked_since_ = now_ns();
     waiters_.push_back(&w);
+  }
+  // A barrier has come by all ways.
+  void lift_bar(std::vector<strand*>& wake) {
+    for (waiter* w : waiters_) {
+      w->waits = false;
+      wake.push_back(w->who);
+    }
+    if (!waiters_.empty() && !waits_outside()) blocked_ns_ += now_ns() - blocked_since_;
+    waiters_.clear();
   }
   // Those who wait are woken when half of the edge is free, or when the strand behind has worked off what it had taken:
   // an item's worth of room at a time would cost two changes of strands for each.
@@ -352,8 +386,10 @@ class edge final : public edge_base {
   }
 
   /// Moves items that wait to `hand`, `most` at most, and says the mark before them. If there are none, the strand is
-  /// told when an item or a mark comes; `ended`: none will.
-  void take(std::vector<held<T>>& hand, std::size_t most, strand& me, mark& before, bool& ended, int lane = 0) {
+  /// told when an item or a mark comes; `ended`: none will. `stops_at_barrier`: takes nothing where a barrier has
+  /// come since the mark that `before` was.
+  void take(std::vector<held<T>>& hand, std::size_t most, strand& me, mark& before, bool& ended, int lane = 0,
+            bool stops_at_barrier = false) {
     strand* wake = nullptr;
     std::vector<strand*> room;
     bool outside = false;
@@ -362,9 +398,10 @@ class edge final : public edge_base {
       const std::uint64_t begin = head_;
       skip_over();
       const std::uint64_t end = pass_marks();
+      const bool is_barrier = stops_at_barrier && passed_.barrier != before.barrier;  // first it goes on
       before = passed_;
       const bool is_used = lane < lanes_used();
-      while (is_used && most != 0 && head_ != tail_ && head_ < end && at(head_).what != slot::reserved) {
+      while (is_used && !is_barrier && most != 0 && head_ != tail_ && head_ < end && at(head_).what != slot::reserved) {
         if (at(head_).what == slot::filled) {
           move_front(hand);
           --most;
@@ -372,12 +409,12 @@ class edge final : public edge_base {
           ++head_;
         }
       }
-      if (hand.empty()) {
+      if (hand.empty() && !is_barrier) {
         skip_over();
         ended = open_ == 0 && head_ == tail_ && marks_.empty();
         if (!ended && (marks_.empty() || marks_.front().place > head_)) wait_for_items(me, lane);
         if (!is_used && filled_ != 0) wake = taker();  // it was told of an item that is for another one
-      } else {
+      } else if (!hand.empty()) {
         waits_no_more(me);
         note_load(&me);
         moved_ns_ = now_ns();
@@ -408,14 +445,16 @@ class edge final : public edge_base {
       skip_over();
       if (head_ != begin) outside = wake_waiters(wake);  // places that were left out are free
       pass_marks();
+      const bool is_barrier = passed_.barrier != before.barrier;  // first it goes on
       before = passed_;
       const bool is_used = lane < lanes_used();
-      if (!is_used || head_ == tail_ || at(head_).what == slot::reserved) {
+      const bool is_there = is_used && head_ != tail_ && at(head_).what != slot::reserved;
+      if (!is_there && !is_barrier) {
         ended = open_ == 0 && head_ == tail_;
         if (!ended) wait_for_items(me, lane);
         if (!is_used && filled_ != 0)  // it was told of an item that is for another one
           if (strand* const next = taker()) wake.push_back(next);
-      } else if (to.reserve(place, w)) {
+      } else if (!is_barrier && to.reserve(place, w)) {
         is_taken = true;
         waits_no_more(me);
         move_front(hand);

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -117,6 +118,12 @@ class node {
   virtual edge_base* own_edge() { return nullptr; }
   virtual const std::type_info* item_type() const { return nullptr; }
   virtual void shut() {}
+  /// For sources and inputs: a barrier goes behind what they have pushed until now. Any thread; the strand is told.
+  virtual void begin_barrier(std::uint64_t) {}
+  /// For sinks: the last barrier that has come to all of its lanes. Any thread.
+  virtual std::uint64_t barrier_passed() const { return std::numeric_limits<std::uint64_t>::max(); }
+  /// For sinks: called with each barrier that comes, by the strand. Before the stream starts.
+  std::function<void(std::uint64_t)> at_barrier;
   /// For stages whose work is tasks: where they run. Before the stream starts.
   virtual void attach(engine&) {}
   /// The stream ends early: tasks that have not begun are to be left out. Any thread.
@@ -164,13 +171,13 @@ class entry final : public inlet<T> {
   entry(edge<T>& to, strand& from) : to_(to), mark_(to.open()) { me_.who = &from; }
   demand push(T&& item, const origin& from) override { return offer(std::move(item), from, item_bytes_of(item)); }
   demand resume() override {
-    if (!kept_) return to_.has_room(me_) ? demand::more : demand::none;
+    if (!kept_) return to_.has_room(me_, mark_) ? demand::more : demand::none;
     std::unique_ptr<held<T>> again = std::move(kept_);
     return offer(std::move(again->value), again->from, again->bytes, true);
   }
   demand pass(const mark& m) override {
     to_.put(mark_, m);
-    return to_.has_room(me_) ? demand::more : demand::none;
+    return to_.has_room(me_, mark_) ? demand::more : demand::none;
   }
   void idle() override {}
   bool finish() override {
@@ -228,14 +235,14 @@ class ordered_entry final : public inlet<T> {
     return demand::none;
   }
   demand resume() override {
-    if (!kept_) return demand::more;
+    if (!kept_) return waits_for_barrier();
     if (!to_.fill(place_, kept_->value, kept_->from, kept_->bytes, me_, true)) return demand::none;
     kept_.reset();
     return demand::more;
   }
   demand pass(const mark& m) override {
     to_.put(mark_, m);
-    return demand::more;
+    return waits_for_barrier();
   }
   void idle() override {}
   bool finish() override {
@@ -245,6 +252,8 @@ class ordered_entry final : public inlet<T> {
 
  private:
   static std::size_t item_bytes_of(const T& item) { return troupe::stream::item_bytes<T>::of(item); }
+  // Its places are reserved, whatever room there is.
+  demand waits_for_barrier() { return to_.is_barred(me_, mark_) ? demand::none : demand::more; }
   edge<T>& to_;
   const std::size_t mark_;
   waiter me_;

@@ -33,6 +33,9 @@ class machine {
   virtual void drain() noexcept = 0;
   /// False: it has not ended by then.
   virtual bool wait_until(std::chrono::steady_clock::time_point) = 0;
+  /// Sends a barrier through the stream and waits until it has come to all sinks. False: not by then, or the stream has
+  /// ended before.
+  virtual bool barrier(std::chrono::steady_clock::time_point) = 0;
   /// Waits until no thread of the runtime holds anything of a stream that has ended.
   virtual void wait_left(std::chrono::steady_clock::time_point) = 0;
   /// Throws what the stream has failed with.

@@ -5,6 +5,7 @@
 // Not for users.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -124,6 +125,10 @@ class source_node final : public node {
   void add_to(troupe::stream::stage_report& r) const override { counted_.add_to(r); }
   std::uint64_t pushed() const override { return counted_.out.get(); }
   void set_stages(int n) override { samples_.set_stages(n); }
+  void begin_barrier(std::uint64_t n) override {
+    barrier_.store(n, std::memory_order_release);
+    for (strand* s : this->strands) s->home->ready(*s);
+  }
   outlet<T> out;
 
  private:
@@ -133,6 +138,10 @@ class source_node final : public node {
     ran run(std::int64_t until_ns) override {
       if (home->is_interrupted()) return ran::more;
       if (of_.out.of(0).resume() == demand::none) return ran::waits;
+      if (const std::uint64_t b = of_.barrier_.load(std::memory_order_acquire); b != barrier_passed_) {
+        barrier_passed_ = b;
+        if (of_.out.of(0).pass({mark::never, false, b}) == demand::none) return ran::waits;
+      }
       pace p(*this, until_ns);
       for (;;) {
         if (home->is_interrupted()) return ran::more;
@@ -209,13 +218,14 @@ class source_node final : public node {
     source_node& of_;
     std::optional<T> slot_;
     wish wish_;
-    std::uint64_t number_ = 0;
+    std::uint64_t number_ = 0, barrier_passed_ = 0;
     std::int64_t sampled_ = 0;  // when the item was asked for, if it is timed
     bool is_over_ = false, is_asleep_ = false, goes_on_ = false;
   };
   Source from_;
   counts counted_;
   sampler samples_;
+  std::atomic<std::uint64_t> barrier_{0};
 };
 
 /// Where threads outside push items.
@@ -235,6 +245,7 @@ class input_node final : public node {
   void bind(int, strand&) override {}
   void add_to(troupe::stream::stage_report& r) const override { counted_.add_to(r); }
   void shut() override { edge_.shut(); }
+  void begin_barrier(std::uint64_t n) override { edge_.put_barrier(n); }
   std::size_t item_bytes(int) const override { return fixed_item_bytes<T>; }
   edge_base* own_edge() override { return &edge_; }
   const std::type_info* item_type() const override { return &typeid(T); }

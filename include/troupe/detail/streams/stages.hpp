@@ -355,7 +355,7 @@ class flat_lane final : public calling_lane<T, F, flat_lane<T, Range, U, F>> {
 template <class T, class F>
 class sink_lane final : public calling_lane<T, F, sink_lane<T, F>> {
  public:
-  sink_lane(const node& of, F& f) : calling_lane<T, F, sink_lane>(of, f) {}
+  sink_lane(const node& of, F& f) : calling_lane<T, F, sink_lane>(of, f), of_(of) {}
   demand done(const origin& from) {
     this->counted.out.add();
     if (from.due_ns != 0) latency.record(now_ns() - from.due_ns);
@@ -365,11 +365,20 @@ class sink_lane final : public calling_lane<T, F, sink_lane<T, F>> {
   demand done(R&&, T&, const origin& from) {
     return done(from);
   }
-  demand pass_rest(const mark&) { return demand::more; }
+  demand pass_rest(const mark& m) {
+    if (m.barrier == barrier.load(std::memory_order_relaxed)) return demand::more;
+    if (of_.at_barrier) of_.at_barrier(m.barrier);
+    barrier.store(m.barrier, std::memory_order_release);
+    return demand::more;
+  }
   demand resume_rest() { return demand::more; }
   void idle_rest() {}
   bool finish_rest() { return true; }
   troupe::stream::recorder latency;
+  std::atomic<std::uint64_t> barrier{0};
+
+ private:
+  const node& of_;
 };
 template <class T, class F>
 class sink_node final : public stage<T, sink_lane<T, F>> {
@@ -378,6 +387,7 @@ class sink_node final : public stage<T, sink_lane<T, F>> {
     this->lanes_.push_back(std::make_unique<sink_lane<T, F>>(*this, f_));
   }
   std::uint64_t delivered() const override { return this->lanes_[0]->counted.out.get(); }
+  std::uint64_t barrier_passed() const override { return this->lanes_[0]->barrier.load(std::memory_order_acquire); }
   troupe::stream::distribution latency() const override { return this->lanes_[0]->latency.read(); }
 
  private:
@@ -403,12 +413,13 @@ class batch_lane final : public inlet<T> {
     items_.push_back(std::move(item));
     return items_.size() >= wanted_.items || bytes_ >= wanted_.bytes ? pass_on() : demand::more;
   }
-  // A mark waits behind the items that came before it.
+  // A mark waits behind the items that came before it; those before a barrier do not wait for others.
   demand pass(const mark& m) override {
     if (items_.empty()) return out_.of(0).pass(m);
+    const bool is_barrier = m.barrier != waiting_.barrier;
     waiting_ = m;
     has_mark_ = true;
-    return demand::more;
+    return is_barrier ? pass_on() : demand::more;
   }
   demand resume() override {
     demand d = out_.of(0).resume();

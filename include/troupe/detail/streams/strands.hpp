@@ -101,19 +101,21 @@ class lane final : public strand {
     for (;;) {
       if (home->is_interrupted()) return ran::more;
       bool ended = false, taken = true;
-      mark before;
+      mark before = passed_;
       if (ordered_) {
         std::uint64_t place = 0;
         taken = from_.take(hand_, ordered_->to(), ordered_->me(), place, *this, before, ended, number_);
         if (taken) ordered_->begin(place);
       } else {
-        from_.take(hand_, 1, *this, before, ended, number_);
+        from_.take(hand_, 1, *this, before, ended, number_, true);
         taken = !hand_.empty();
       }
       // What this lane has taken is behind it now, and what others have taken they say themselves.
       if (before != passed_) {
+        const bool is_barrier = before.barrier != passed_.barrier;  // then nothing has been taken
         passed_ = before;
-        static_cast<void>(to_.pass(before));
+        if (to_.pass(before) == demand::none) return ran::waits;
+        if (is_barrier) continue;
       }
       if (ended) return to_.finish() ? ran::ended : ran::waits;
       if (!taken) {

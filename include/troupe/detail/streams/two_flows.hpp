@@ -35,6 +35,8 @@ class two_marks {
     const std::size_t n = number(is_first);
     return ways_.is_out(n) ? std::numeric_limits<std::int64_t>::max() : ways_.last(n).event_ns;
   }
+  /// True if a barrier has come by that flow and not yet by the other one.
+  bool is_barred(bool is_first) const { return ways_.is_barred(number(is_first)); }
   const mark& last(bool is_first) const { return ways_.last(number(is_first)); }
   /// Of the flow whose time is behind items are taken first, so that the other one is not kept for long.
   bool is_first_behind() const { return reached(true) <= reached(false); }
@@ -118,9 +120,9 @@ class two_flows final : public strand {
     pace p(*this, until_ns);
     for (;;) {
       if (home->is_interrupted()) return ran::more;
-      const bool a_came = to_.wants_first() && a_.refill(*this), b_came = to_.wants_second() && b_.refill(*this);
+      const bool a_came = wants_first() && a_.refill(*this), b_came = wants_second() && b_.refill(*this);
       if (note_marks() && to_.pass(marks_) == demand::none) return ran::waits;
-      const bool a_can = a_.has_items() && to_.wants_first(), b_can = b_.has_items() && to_.wants_second();
+      const bool a_can = a_.has_items() && wants_first(), b_can = b_.has_items() && wants_second();
       if (!a_can && !b_can) {
         if (a_.has_ended && b_.has_ended && !a_.has_items() && !b_.has_items())
           return to_.finish() ? ran::ended : ran::waits;
@@ -141,6 +143,9 @@ class two_flows final : public strand {
       if (is_late || d == demand::pause) return ran::more;
     }
   }
+  // A flow waits behind a barrier until the other one has come to it, which must then not wait for anything else.
+  bool wants_first() const { return !marks_.is_barred(true) && (marks_.is_barred(false) || to_.wants_first()); }
+  bool wants_second() const { return !marks_.is_barred(false) && (marks_.is_barred(true) || to_.wants_second()); }
   // True if something has changed.
   bool note_marks() {
     const bool a_said = note(a_, true), b_said = note(b_, false);

@@ -70,7 +70,10 @@ class time_lane final : public inlet<T> {
     return stamp(item, from);
   }
   // What was said before this stage is about other times.
-  demand pass(const mark& m) override { return m.is_idle ? say(true) : demand::more; }
+  demand pass(const mark& m) override {
+    const bool is_barrier = m.barrier != std::exchange(barrier_, m.barrier);
+    return m.is_idle || is_barrier ? say(m.is_idle || said_.is_idle) : demand::more;
+  }
   demand resume() override {
     const demand d = out_.of(0).resume();
     if (d == demand::none) return d;
@@ -111,7 +114,7 @@ class time_lane final : public inlet<T> {
   }
   demand say(bool is_idle) {
     unsaid_ = 0;
-    const mark m{watermark_.now(), is_idle};
+    const mark m{watermark_.now(), is_idle, barrier_};
     if (m == said_) return demand::more;
     said_ = m;
     return out_.of(0).pass(m);
@@ -136,6 +139,7 @@ class time_lane final : public inlet<T> {
   attempt<T> attempt_;
   mark said_;
   int unsaid_ = 0;
+  std::uint64_t barrier_ = 0;
   bool came_ = false;
   std::int64_t quiet_since_ = 0;
 };
