@@ -22,6 +22,10 @@ endif()
 get_property(connectors GLOBAL PROPERTY TROUPE_CONNECTORS)
 if(connectors)
   install(TARGETS ${connectors} EXPORT troupeTargets)
+  set(TROUPE_PACKAGE_NEEDS_GSTREAMER OFF)
+  if(TARGET troupe_connect_gstreamer)
+    set(TROUPE_PACKAGE_NEEDS_GSTREAMER ON)
+  endif()
   install(DIRECTORY connectors DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/troupe" FILES_MATCHING PATTERN "*.hpp")
 endif()
 
@@ -30,7 +34,8 @@ configure_package_config_file(cmake/troupeConfig.cmake.in "${PROJECT_BINARY_DIR}
   INSTALL_DESTINATION "${package_dir}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/troupeConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/troupeConfig.cmake" "${PROJECT_BINARY_DIR}/troupeConfigVersion.cmake"
-              cmake/FindCAF.cmake cmake/FindHwloc.cmake cmake/FindLZ4.cmake cmake/FindOpenBLAS.cmake cmake/FindxxHash.cmake
+              cmake/FindCAF.cmake cmake/FindGStreamer.cmake cmake/FindHwloc.cmake cmake/FindLZ4.cmake
+              cmake/FindOpenBLAS.cmake cmake/FindxxHash.cmake
   DESTINATION "${package_dir}")
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" FILES_MATCHING PATTERN "*.md")
