@@ -45,6 +45,7 @@
 #include <troupe/detail/streams/zip.hpp>
 #include <troupe/error.hpp>
 #include <troupe/kernel.hpp>
+#include <troupe/stream/codec.hpp>
 #include <troupe/stream/item.hpp>
 #include <troupe/stream/joins.hpp>
 #include <troupe/stream/options.hpp>
@@ -309,6 +310,25 @@ stages::process<U, S, OnItem, OnTime> process(std::string name, S initial, OnIte
 template <class U, class S, class OnItem>
 stages::process<U, S, OnItem, no_times> process(std::string name, S initial, OnItem on_item, const process_options& o) {
   return {std::move(name), std::move(initial), std::move(on_item), {}, o};
+}
+/// Passes on the bytes of each item, a std::string, by its `codec`.
+inline auto encode(std::string name, const stage_options& o = {}) {
+  return map(
+      std::move(name), []<class T>(const T& item) { return encoded(item); }, o);
+}
+/// Passes on the value that an item's bytes are: those of a string, or of what has them in `bytes`, as messages of
+/// sockets have. Bytes that are no such value are a failure of the item, with `error(bad_argument)`.
+template <class T>
+auto decode(std::string name, const stage_options& o = {}) {
+  return map(
+      std::move(name),
+      []<class Item>(const Item& item) {
+        if constexpr (requires { std::string_view(item.bytes); })
+          return decoded<T>(item.bytes);
+        else
+          return decoded<T>(item);
+      },
+      o);
 }
 /// Hands each item to `f`: the end. The item counts as delivered when `f` returns.
 template <class F>
