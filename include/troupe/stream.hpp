@@ -48,6 +48,7 @@
 #include <troupe/stream/codec.hpp>
 #include <troupe/stream/item.hpp>
 #include <troupe/stream/joins.hpp>
+#include <troupe/stream/offers.hpp>
 #include <troupe/stream/options.hpp>
 #include <troupe/stream/pipeline.hpp>
 #include <troupe/stream/process.hpp>
@@ -204,6 +205,13 @@ flow<T> merge(std::string name, const flow<T>& first, const Rest&... rest) {
 template <class F>
 stages::event_time<F> event_time(std::string name, F f, const event_time_options& o = {}) {
   return {std::move(name), std::move(f), o};
+}
+/// Puts items into the order of their times: holds each until the watermark has reached its time, or more than
+/// `reorder_options::items` wait: then the earliest goes on. Items of one time keep their order. An item that is earlier
+/// than one that has gone on is dropped, and counted as late; one without a time fails the stream, unless `fail` says
+/// else.
+inline stages::in_time_order in_time_order(std::string name, const reorder_options& o = {}) {
+  return {std::move(name), o};
 }
 /// Has the stage behind it keep what `f` says apart: a key, with `==` and `std::hash`.
 template <class F>

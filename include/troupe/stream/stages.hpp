@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <troupe/detail/streams/process.hpp>
+#include <troupe/detail/streams/reorder.hpp>
 #include <troupe/detail/streams/stages.hpp>
 #include <troupe/detail/streams/tasks.hpp>
 #include <troupe/detail/streams/windows.hpp>
@@ -110,6 +111,20 @@ struct batch {
     auto n = std::make_unique<node>(name, o);
     node& added = in.lead_to(std::move(n));
     return out_of<std::vector<T>>(in.plan(), added, added.out);
+  }
+};
+struct in_time_order {
+  std::string name;
+  reorder_options o;
+  template <class T>
+  auto after(const flow<T>& in) && {
+    if (o.items < 1 || o.items > (std::size_t{1} << 24))
+      refuse(name, "room for " + std::to_string(o.items) + " items that wait; 1 to 2^24");
+    if (o.fail.retries != 0) refuse(name, "there is nothing to be tried again");
+    auto n = std::make_unique<parts::reorder_node<T>>(name, o);
+    n->options.fail = o.fail;
+    auto& added = in.lead_to(std::move(n));
+    return out_of<T>(in.plan(), added, added.out);
   }
 };
 struct async {

@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/stream/options.hpp>
+
 namespace troupe::stream {
 
 /// A moment of event time, in ns since 1970.
@@ -35,6 +37,13 @@ struct event_time_options {
   /// When no item has come for so long, on the steady clock, other flows do not wait for the times of this one. 0:
   /// never idle.
   std::chrono::nanoseconds idle{0};
+};
+
+struct reorder_options {
+  /// Items that may wait for earlier ones, 1 to 2^24.
+  std::size_t items = 1024;
+  /// What happens to an item without a time, or for which there is no memory.
+  failure fail = stream::fail;
 };
 
 /// Where an item is in event time: [begin, end).

@@ -125,7 +125,7 @@ class drawn_stream {
   }
 
   part stage(part p) {
-    switch (number(0, 14)) {
+    switch (number(0, 15)) {
       case 0:
       case 1:
         return mapped(std::move(p));
@@ -171,6 +171,9 @@ class drawn_stream {
         return batched(std::move(p));
       case 13:
         return zipped(std::move(p));
+      case 14:
+        std::stable_sort(p.wanted.begin(), p.wanted.end(), [](const event& a, const event& b) { return a.at < b.at; });
+        return {p.flow | st::in_time_order(name("sort"), {.items = 1'000'000}), p.wanted, p.in_order};
       default:
         return windows_in_lanes(std::move(p));
     }
