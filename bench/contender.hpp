@@ -71,6 +71,11 @@ struct transfer_cost {
   double in_ns = 0, out_ns = 0;
 };
 
+/// The same work by a stream and by a loop over tasks, in turn: medians.
+struct stream_to_hand_cost {
+  double stream_ns = 0, by_hand_ns = 0;
+};
+
 struct out_of_core_cost {
   double nanoseconds = 0;
   std::optional<double> bytes_moved{};  ///< over the link
@@ -136,6 +141,8 @@ class contender {
   virtual std::optional<cost> device_chain(std::size_t) { return {}; }
   /// Fresh host data through the device tile by tile; each result is looked at by the host.
   virtual std::optional<cost> device_flow(flow_problem&) { return {}; }
+  /// n batches of resident arrays through one kernel, as a stream and by hand.
+  virtual std::optional<stream_to_hand_cost> device_stream(std::size_t) { return {}; }
   /// Bytes copied per call of a kernel on resident tiles.
   virtual std::optional<double> device_traffic(std::size_t) { return {}; }
   /// Filters so many fresh images, one after the other, each from host memory to host memory.

@@ -55,6 +55,9 @@ std::vector<row> table(const std::string& device, const settings& how) {
 
       {on("gpu_resident"), "bytes/call", lower, 0},
 
+      {on("gpu_stream"), "us/batch", lower},
+      {on("gpu_stream/to_hand"), "x by hand", lower, 1 / 0.95},
+
       {on("convolve/free"), "ms/image", lower},
       {on("convolve/cpu"), "ms/image", lower},
       {on("convolve/device"), "ms/image", lower},
@@ -155,6 +158,15 @@ figures measure_resident(contender& who, const std::string& device, const settin
   return {who.device_traffic(how.quick ? 20 : 100)};
 }
 
+figures measure_stream(contender& who, const std::string& device, const settings& how) {
+  const session with(who, device, how);
+  if (!with) return {};
+  const std::size_t batches = how.quick ? 50 : 500;
+  const auto spent = who.device_stream(batches);
+  if (!spent) return {};
+  return {spent->stream_ns / 1e3 / static_cast<double>(batches), spent->stream_ns / spent->by_hand_ns};
+}
+
 /// Free placement first: it knows no more than what an untimed image before it showed.
 figures measure_convolve(contender& who, const std::string& device, const settings& how) {
   static filter_problem problem;
@@ -231,6 +243,13 @@ std::vector<group> all_device_groups() {
        {},
        where,
        on_each_device(1, measure_resident),
+       {}},
+      {"gpu_stream",
+       "batches of resident arrays through a kernel, as a stream",
+       {},
+       {},
+       where,
+       on_each_device(2, measure_stream),
        {}},
       {"convolve", "a 9 x 9 filter on 512 x 512 floats", {}, {}, where, on_each_device(5, measure_convolve), {}},
       {"gpu_gemm",

@@ -16,8 +16,9 @@ inline constexpr int kernel_lanes = 4;
 
 // --- small kernels --------------------------------------------------------------------------------------------------
 
-inline constexpr std::size_t tiny_length = 64;     ///< elements of an array that a launch is measured with
-inline constexpr std::size_t small_length = 1024;  ///< of the one that a chain updates
+inline constexpr std::size_t tiny_length = 64;        ///< elements of an array that a launch is measured with
+inline constexpr std::size_t small_length = 1024;     ///< of the one that a chain updates
+inline constexpr std::size_t frame_length = 131'072;  ///< of those that a stream passes through a kernel
 inline constexpr std::uint32_t stir_factor = 3;
 
 inline constexpr const char* stir_text = R"(

@@ -313,6 +313,9 @@ class troupe_runtime final : public contender {
   }
   std::optional<cost> device_chain(std::size_t n) override { return chain_on(*rt_, device_, n); }
   std::optional<cost> device_flow(flow_problem& problem) override { return flow_on(*rt_, device_, problem); }
+  std::optional<stream_to_hand_cost> device_stream(std::size_t batches) override {
+    return stream_batches_on(*rt_, device_, batches);
+  }
   std::optional<double> device_traffic(std::size_t calls) override { return traffic_on(*rt_, device_, calls); }
   std::optional<filter_cost> filter(filter_problem& problem, filter_scope where, int images) override {
     return filter_on(*rt_, device_, problem, where, images);

@@ -6,9 +6,14 @@
 #include "device_work.hpp"
 #include "workloads.hpp"
 
+#include <troupe/stream.hpp>
+
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
+#include <optional>
 #include <span>
+#include <vector>
 
 namespace bench {
 
@@ -159,6 +164,55 @@ cost flow_on(troupe::runtime& rt, const std::string& device, flow_problem& probl
     if (!right) throw wrong_answer("a tile came back wrong");
   }
   return spent;
+}
+
+/// Batches of four arrays, three batches in flight; by hand the batch before the last three is waited for.
+stream_to_hand_cost stream_batches_on(troupe::runtime& rt, const std::string& device, std::size_t batches) {
+  namespace st = troupe::stream;
+  constexpr std::size_t in_a_batch = 4, in_flight = 3, turns = 5;
+  using batch = std::vector<words>;
+  std::vector<batch> all(in_flight + 1);
+  for (batch& b : all)
+    for (std::size_t i = 0; i < in_a_batch; ++i) b.push_back(ones(rt, frame_length));
+  const auto where = on(device);
+  for (const batch& b : all)
+    for (const words& a : b) rt.spawn(where, stir, troupe::update(a), stir_factor);
+  rt.wait_all();
+  const launched proof(rt, device);
+  std::vector<double> streamed, by_hand;
+  for (std::size_t turn = 0; turn < turns; ++turn) {
+    auto p =
+        st::from("batches",
+                 [&all, i = std::size_t{0}, batches]() mutable -> std::optional<batch> {
+                   if (i == batches) return {};
+                   return all[i++ % (in_flight + 1)];
+                 }) |
+        st::kernel("stir", stir, {.where = where.where, .in_flight = static_cast<int>(in_flight), .edge = {.items = 1}},
+                   stir_factor) |
+        st::sink("end", [](const batch&) {});
+    const meter stream_clock;
+    p.start(rt).wait();
+    streamed.push_back(stream_clock.stop().nanoseconds);
+    const meter hand_clock;
+    std::vector<std::vector<troupe::future<void>>> flying(in_flight);
+    for (std::size_t i = 0; i < batches; ++i) {
+      auto& slot = flying[i % in_flight];
+      for (auto& f : slot) f.get();
+      slot.clear();
+      for (const words& a : all[i % (in_flight + 1)])
+        slot.push_back(rt.spawn(where, stir, troupe::update(a), stir_factor));
+    }
+    rt.wait_all();
+    by_hand.push_back(hand_clock.stop().nanoseconds);
+  }
+  proof.check(2 * turns * batches * in_a_batch);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (const words& a : all[i]) check_contents(a, 1 + 2 * turns * ((batches + all.size() - 1 - i) / all.size()));
+  const auto median = [](std::vector<double>& v) {
+    std::sort(v.begin(), v.end());
+    return v[v.size() / 2];
+  };
+  return {median(streamed), median(by_hand)};
 }
 
 double traffic_on(troupe::runtime& rt, const std::string& device, std::size_t calls) {

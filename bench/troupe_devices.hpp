@@ -15,6 +15,7 @@ cost launches_on(troupe::runtime&, const std::string& device, std::size_t n);
 double round_trip_on(troupe::runtime&, const std::string& device, std::size_t samples);
 cost chain_on(troupe::runtime&, const std::string& device, std::size_t n);
 cost flow_on(troupe::runtime&, const std::string& device, flow_problem&);
+stream_to_hand_cost stream_batches_on(troupe::runtime&, const std::string& device, std::size_t batches);
 double traffic_on(troupe::runtime&, const std::string& device, std::size_t calls);
 filter_cost filter_on(troupe::runtime&, const std::string& device, filter_problem&, filter_scope, int images);
 
