@@ -417,6 +417,11 @@ bool crew::has_passed(std::uint64_t barrier) const {
   });
 }
 
+void crew::barrier_came() noexcept {
+  std::lock_guard hold(lock_);
+  if (askers_ != 0) changed_.notify_all();
+}
+
 bool crew::barrier(clock::time_point deadline) {
   check_wait("");
   const std::uint64_t number = begin_barrier();

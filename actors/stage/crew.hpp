@@ -119,6 +119,7 @@ class crew final : public streams::machine, public streams::scheduler, public st
   void ready_after(streams::strand&, std::span<const future<void>>) override;
   void fail(std::exception_ptr) noexcept override;
   void fail(const char* stage, std::uint64_t item, int attempts, std::exception_ptr) noexcept override;
+  void barrier_came() noexcept override;
   bool bury(const troupe::stream::letter&) noexcept override;
 
  private:

@@ -66,6 +66,7 @@ void check(const streams::plan& p) {
 }  // namespace
 
 void lay_out(streams::plan& p) {
+  const bool has_bars = std::none_of(p.nodes.begin(), p.nodes.end(), [](const auto& n) { return n->pairs_items(); });
   int depth = 0;
   const auto add = [&](node& n, std::unique_ptr<streams::strand> s) {
     s->depth = depth;
@@ -76,6 +77,7 @@ void lay_out(streams::plan& p) {
     ++depth;
     n->set_stages(static_cast<int>(p.nodes.size()));
     n->state = &p.state;
+    n->has_bars = has_bars;
     if (auto s = n->make_source()) {
       s->depth = 0;
       n->strands.push_back(s.get());
@@ -97,6 +99,7 @@ void lay_out(streams::plan& p) {
       }
       if (n->options.parallel.most > 1) n->edge_before = e.get();
       e->scale(n->options.parallel.least, n->options.parallel.most);
+      if (!has_bars) e->leave_bars_out();
       edges.push_back(e.get());
       p.edges.push_back(std::move(e));
     }

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -61,7 +62,9 @@ template <class T>
 struct codec {
   static_assert(std::is_trivially_copyable_v<T>,
                 "troupe::stream::codec: there is none for this type: specialise troupe::stream::codec<T>");
-  static_assert(!std::is_pointer_v<T>, "troupe::stream::codec: a pointer means nothing elsewhere");
+  static_assert(!std::is_pointer_v<T> && !std::ranges::borrowed_range<T>,
+                "troupe::stream::codec: a pointer, or a view of elements elsewhere, means nothing in another process");
+  static constexpr bool is_raw = true;
   static void encode(const T& x, std::string& to) { to.append(reinterpret_cast<const char*>(&x), sizeof(T)); }
   static T decode(byte_reader& from) {
     std::array<std::byte, sizeof(T)> raw;
@@ -115,7 +118,7 @@ struct codec<std::string> {
 };
 template <class T>
 struct codec<std::vector<T>> {
-  static constexpr bool is_plain = std::is_trivially_copyable_v<T> && !std::same_as<T, bool>;
+  static constexpr bool is_plain = requires { codec<T>::is_raw; };
   static void encode(const std::vector<T>& x, std::string& to) {
     parts_of_codecs::encode_count(x.size(), to);
     if constexpr (is_plain) {

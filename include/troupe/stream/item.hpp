@@ -17,6 +17,7 @@ namespace troupe::stream {
 /// memory: a struct that holds a vector counts as its own size otherwise. Must not throw.
 template <class T>
 struct item_bytes {
+  static constexpr bool is_its_size = true;
   static std::size_t of(const T&) noexcept { return sizeof(T); }
 };
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -11,6 +12,7 @@
 #include <stop_token>
 #include <string>
 #include <typeinfo>
+#include <utility>
 
 namespace troupe::stream {
 
@@ -69,9 +71,17 @@ constexpr failure retry(int times, std::chrono::nanoseconds backoff = std::chron
 /// half of them would have done. Items of less than 2 us are no reason for more.
 struct lanes {
   int least = 1, most = 1;
-  constexpr lanes(int n) : least(n), most(n) {}
-  constexpr lanes(int a, int b) : least(a), most(b) {}
+  template <std::integral N>
+  constexpr lanes(N n) : lanes(n, n) {}
+  template <std::integral A, std::integral B>
+  constexpr lanes(A a, B b) : least(number(a)), most(number(b)) {}
   bool operator==(const lanes&) const = default;
+
+ private:
+  template <std::integral N>
+  static constexpr int number(N n) {
+    return std::in_range<int>(n) ? static_cast<int>(n) : -1;  // which is refused
+  }
 };
 
 /// How one stage is run.

@@ -18,7 +18,7 @@
 
 #include <troupe/stream.hpp>
 
-#include "tests/actors/stage/drawn_stream.hpp"
+#include "tests/support/drawn_stream.hpp"
 #include "tests/actors/stage/imagined_workers.hpp"
 #include "tests/api/streams/ledgers.hpp"
 

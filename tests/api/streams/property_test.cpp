@@ -19,6 +19,7 @@
 #include <troupe/troupe.hpp>
 
 #include "ledgers.hpp"
+#include "tests/support/drawn_stream.hpp"
 
 namespace {
 
@@ -219,6 +220,53 @@ TEST(slow_stream_property, streams_drawn_at_random_equal_a_serial_run) {
     run(seed);
     if (HasFailure()) break;
   }
+}
+
+// Streams of timed events, with windows, joins and states, on threads; barriers go through them meanwhile.
+void run_timed(std::uint64_t seed) {
+  SCOPED_TRACE("timed, seed " + std::to_string(seed));
+  const auto yields = [] {
+    thread_local std::uint32_t calls = 0;
+    if (++calls % 7 == 0) std::this_thread::yield();
+  };
+  test::drawn_stream d(seed, yields);
+  troupe::runtime rt(troupe::options{.threads = d.number(1, 6)});
+  test::drawn_stream::part p = d.flow();
+  test::events got;
+  std::atomic<std::uint64_t> buried{0};
+  auto whole = p.flow | st::map("last", [](test::event e) { return e; }) |
+               st::async({.items = static_cast<std::size_t>(d.number(1, 8))}) |
+               st::sink("end", [&](const test::event& e) { got.push_back(e); });
+  auto r = whole.start(rt, {.on_dead_letter = [&](const st::letter&) { ++buried; }});
+  std::vector<std::thread> threads;
+  for (const auto& [at, all] : d.pushes)
+    threads.emplace_back([&r, &at = at, &all = all] {
+      auto in = r.input<test::event>(at);
+      for (const test::event& e : all)
+        if (in.push(e) == st::pushed::closed) break;
+      in.close();
+    });
+  const bool has_barriers = d.happens(50);
+  while (has_barriers && !r.wait_for(std::chrono::microseconds(100)))
+    static_cast<void>(r.barrier(std::chrono::milliseconds(1)));
+  for (auto& t : threads) t.join();
+  ASSERT_TRUE(r.wait_for(test::patience)) << r.report().text();
+  if (!p.in_order) {
+    std::sort(got.begin(), got.end());
+    std::sort(p.wanted.begin(), p.wanted.end());
+  }
+  const st::report told = r.report();
+  EXPECT_EQ(got, p.wanted) << told.text();
+  expect_balanced(told);
+  EXPECT_EQ(told.items.in_flight, 0u);
+  EXPECT_EQ(buried, d.dead);
+}
+
+TEST(stream_property, streams_of_timed_events_come_to_what_their_stages_make) {
+  for (std::uint64_t seed = 1; seed <= 150 && !HasFailure(); ++seed) run_timed(seed);
+}
+TEST(slow_stream_property, streams_of_timed_events_come_to_what_their_stages_make) {
+  for (std::uint64_t seed = 1000; seed < 5000 && !HasFailure(); ++seed) run_timed(seed);
 }
 
 // Streams that are stopped at a moment drawn at random: nothing is lost from the ledger, nothing comes twice.

@@ -99,10 +99,10 @@ class edge final : public edge_base {
   }
 
   /// Moves items that wait to `hand`, `most` at most, and says the mark before them. If there are none, the strand is
-  /// told when an item or a mark comes; `ended`: none will. `stops_at_barrier`: takes nothing where a barrier has
+  /// told when an item or a mark comes; `ended`: none will. `stops_at_mark`: takes nothing where one has
   /// come since the mark that `before` was.
   void take(std::vector<held<T>>& hand, std::size_t most, strand& me, mark& before, bool& ended, int lane = 0,
-            bool stops_at_barrier = false) {
+            bool stops_at_mark = false) {
     strand* wake = nullptr;
     std::vector<strand*> room;
     bool outside = false;
@@ -110,11 +110,12 @@ class edge final : public edge_base {
       std::lock_guard hold(lock_);
       const std::uint64_t begin = head_;
       skip_over();
+      tell_reached(room);
       const std::uint64_t end = pass_marks();
-      const bool is_barrier = stops_at_barrier && passed_.barrier != before.barrier;  // first it goes on
+      const bool is_mark = stops_at_mark && passed_ != before;  // first it goes on
       before = passed_;
       const bool is_used = lane < lanes_used();
-      while (is_used && !is_barrier && most != 0 && head_ != tail_ && head_ < end && at(head_).what != slot::reserved) {
+      while (is_used && !is_mark && most != 0 && head_ != tail_ && head_ < end && at(head_).what != slot::reserved) {
         if (at(head_).what == slot::filled) {
           move_front(hand);
           --most;
@@ -122,7 +123,7 @@ class edge final : public edge_base {
           ++head_;
         }
       }
-      if (hand.empty() && !is_barrier) {
+      if (hand.empty() && !is_mark) {
         skip_over();
         ended = open_ == 0 && head_ == tail_ && marks_.empty();
         if (!ended && (marks_.empty() || marks_.front().place > head_)) wait_for_items(me, lane);
@@ -137,8 +138,7 @@ class edge final : public edge_base {
       }
       waiting_.store(filled_, std::memory_order_relaxed);
       if (head_ != begin + hand.size()) outside = wake_waiters(room);  // places that were left out are free
-      reach_mark(room);
-      reach_end(room);
+      tell_reached(room);
     }
     if (wake) wake->home->ready(*wake);
     tell(room, outside);
@@ -157,17 +157,18 @@ class edge final : public edge_base {
       const std::uint64_t begin = head_;
       skip_over();
       if (head_ != begin) outside = wake_waiters(wake);  // places that were left out are free
+      tell_reached(wake);
       pass_marks();
-      const bool is_barrier = passed_.barrier != before.barrier;  // first it goes on
+      const bool is_mark = passed_ != before;  // first it goes on
       before = passed_;
       const bool is_used = lane < lanes_used();
       const bool is_there = is_used && head_ != tail_ && at(head_).what != slot::reserved;
-      if (!is_there && !is_barrier) {
+      if (!is_there && !is_mark) {
         ended = open_ == 0 && head_ == tail_;
         if (!ended) wait_for_items(me, lane);
         if (!is_used && filled_ != 0)  // it was told of an item that is for another one
           if (strand* const next = taker()) wake.push_back(next);
-      } else if (!is_barrier && to.reserve(place, w)) {
+      } else if (!is_mark && to.reserve(place, w)) {
         is_taken = true;
         waits_no_more(me);
         move_front(hand);
@@ -177,8 +178,7 @@ class edge final : public edge_base {
         if (filled_ != 0)
           if (strand* const next = taker()) wake.push_back(next);
         waiting_.store(filled_, std::memory_order_relaxed);
-        reach_mark(wake);
-        reach_end(wake);
+        tell_reached(wake);
       }
     }
     tell(wake, outside);
@@ -226,7 +226,8 @@ class edge final : public edge_base {
       if (place == head_) {
         skip_over();
         outside = wake_waiters(room);
-        if (head_ != tail_ || open_ == 0) wake = taker();
+        tell_reached(room);
+        if (head_ != tail_) wake = taker();
       }
     }
     if (wake) wake->home->ready(*wake);
@@ -237,6 +238,8 @@ class edge final : public edge_base {
   received offer(T& item, const origin& from, std::size_t bytes, waiter* w, bool was_parked, demand& next,
                  const std::function<void()>* call) {
     strand* wake = nullptr;
+    std::vector<strand*> reached;
+    bool is_dropped = false;
     next = demand::more;
     {
       std::lock_guard hold(lock_);
@@ -259,25 +262,28 @@ class edge final : public edge_base {
         }
         if (bounds_.full == troupe::stream::when_full::drop_oldest)
           while (head_ != tail_ && at(head_).what != slot::reserved && !fits(bytes)) drop_oldest();
+        tell_reached(reached);
         if (!fits(bytes)) {  // the newest is dropped; all others are in the hands of the strand behind
           ++pushed_;
           ++dropped_;
-          return received::yes;
+          is_dropped = true;
         }
       }
-      if (was_parked) --parked_;
-      slot& s = at(tail_++);
-      s.put(std::move(item), from, bytes);
-      note_put(bytes);
-      wake = taker();
-      next = after_put();
-      if (next == demand::none) {
-        if (bounds_.full != troupe::stream::when_full::block)
-          next = demand::pause;
-        else if (w)
-          wait_for_room(*w);
+      if (!is_dropped) {
+        if (was_parked) --parked_;
+        at(tail_++).put(std::move(item), from, bytes);
+        note_put(bytes);
+        wake = taker();
+        next = after_put();
+        if (next == demand::none) {
+          if (bounds_.full != troupe::stream::when_full::block)
+            next = demand::pause;
+          else if (w)
+            wait_for_room(*w);
+        }
       }
     }
+    for (strand* s : reached) s->home->ready(*s);
     if (wake) wake->home->ready(*wake);
     return received::yes;
   }

@@ -104,7 +104,7 @@ class edge_base {
   /// True if somebody may push one item more by that way; else the waiter is told when that is so.
   bool has_room(waiter& w, std::size_t way) {
     std::lock_guard hold(lock_);
-    if (said_.is_barred(way)) {
+    if (has_bars_ && said_.is_barred(way)) {
       wait_for_room(w);
       return false;
     }
@@ -115,7 +115,7 @@ class edge_base {
   /// True if a barrier has come by that way and not by all; then the waiter is told when it has.
   bool is_barred(waiter& w, std::size_t way) {
     std::lock_guard hold(lock_);
-    if (!said_.is_barred(way)) return false;
+    if (!has_bars_ || !said_.is_barred(way)) return false;
     wait_for_room(w);
     return true;
   }
@@ -157,6 +157,8 @@ class edge_base {
   }
   std::size_t waiting_items() const noexcept { return waiting_.load(std::memory_order_relaxed); }
 
+  /// Nobody waits here for a barrier to come by all ways. Before it is used.
+  void leave_bars_out() { has_bars_ = false; }
   /// Of the lanes behind not all are used at all times. Before it is used.
   void scale(int least, int most) {
     if (least != most) scaling_.emplace(least, most);
@@ -252,14 +254,9 @@ class edge_base {
     }
     return marks_.empty() ? std::numeric_limits<std::uint64_t>::max() : marks_.front().place;
   }
-  // When the items before a mark have been taken, all who wait for items take the mark.
-  void reach_mark(std::vector<strand*>& wake) {
-    if (marks_.empty() || marks_.front().place > head_) return;
-    takers_.take_all(wake);
-  }
-  // When the last item has been taken, lanes that are not used are told, too.
-  void reach_end(std::vector<strand*>& wake) {
-    if (open_ == 0 && head_ == tail_) takers_.take_all(wake);
+  // Wherever the front has moved: all who wait for items are told of a mark or the end that has been reached.
+  void tell_reached(std::vector<strand*>& wake) {
+    if ((!marks_.empty() && marks_.front().place <= head_) || (open_ == 0 && head_ == tail_)) takers_.take_all(wake);
   }
   // One that was told of room, or of a time, has taken items though it waits for them: what comes next is for another.
   void waits_no_more(const strand& s) { takers_.wait_no_more(s); }
@@ -294,6 +291,7 @@ class edge_base {
     std::uint64_t place;
     mark what;
   };
+  bool has_bars_ = true;
   merged_marks said_;                              // by those who push; what it comes to has been put behind the items
   mark passed_;                                    // the last that has been reached
   std::deque<placed_mark> marks_;                  // between the two

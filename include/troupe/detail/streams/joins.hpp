@@ -120,6 +120,7 @@ class pairing {
   struct kept {
     std::int64_t at;
     T item;
+    [[no_unique_address]] counted_once<T> elsewhere;
   };
   template <class T>
   using items_kept = std::vector<kept<T>, state_allocator<kept<T>>>;
@@ -136,13 +137,13 @@ class pairing {
   }
   template <class T>
   void keep(items_kept<T>& items, std::int64_t at, T&& item) {
-    state_.grow(bytes_elsewhere(item));
+    const counted_once<T> elsewhere(state_, item);
     if (items.empty() || items.back().at <= at) {
-      items.push_back({at, std::move(item)});
+      items.push_back({at, std::move(item), elsewhere});
       return;
     }
     const auto later = [](std::int64_t t, const kept<T>& x) { return t < x.at; };
-    items.insert(std::upper_bound(items.begin(), items.end(), at, later), {at, std::move(item)});
+    items.insert(std::upper_bound(items.begin(), items.end(), at, later), {at, std::move(item), elsewhere});
   }
   template <class T, class Each>
   static void each_in(const items_kept<T>& items, join_rule::range r, Each each) {
@@ -183,7 +184,7 @@ class pairing {
   void forget(std::int64_t now, bool all) {
     const auto drop = [&](auto& items, auto last_of) {
       auto end = items.begin();
-      for (; end != items.end() && (all || last_of(end->at) < now); ++end) state_.shrink(bytes_elsewhere(end->item));
+      for (; end != items.end() && (all || last_of(end->at) < now); ++end) end->elsewhere.give_back(state_);
       const auto n = static_cast<std::size_t>(end - items.begin());
       items.erase(items.begin(), end);
       kept_ -= n;
@@ -231,8 +232,10 @@ class looking_up {
         state_(of.name(), of.state) {}
 
   bool wants_first() const { return waiting_.size() < waiting_max_; }
-  // A table that is ahead waits, but not for items that wait for it.
-  bool wants_second() const { return rows_ahead_.count() < ahead_max_ || table_at_ <= items_at_ || !wants_first(); }
+  // A table that is ahead waits, but not for items that wait for it, nor for those that say no times.
+  bool wants_second() const {
+    return rows_ahead_.count() < ahead_max_ || items_at_ == mark::never || table_at_ <= items_at_ || !wants_first();
+  }
   demand first(A&& item, const origin& from) {
     counted.in.add();
     if (from.event_ns != mark::never && from.event_ns < asked_at_) {  // its row may be forgotten
@@ -252,9 +255,10 @@ class looking_up {
       const auto [place, is_new] = rows_.try_emplace(std::invoke(key_b_, std::as_const(row)), state_);
       row_versions& r = place->second;
       if (is_new) r.of_key.changed(state_, place->first);
-      state_.grow(bytes_elsewhere(row));
+      const counted_once<B> elsewhere(state_, row);
       const auto later = [](std::int64_t t, const version& v) { return t < v.at; };
-      r.all.insert(std::upper_bound(r.all.begin(), r.all.end(), from.event_ns, later), {from.event_ns, std::move(row)});
+      r.all.insert(std::upper_bound(r.all.begin(), r.all.end(), from.event_ns, later),
+                   {from.event_ns, std::move(row), elsewhere});
       if (r.all.size() >= r.forget_at) forget(r);
     } catch (...) {
       counted.held.add();
@@ -268,7 +272,7 @@ class looking_up {
     items_at_ = m.reached(true);
     rows_ahead_.reached(items_at_);
     asked_at_ = std::max(asked_at_, m.last(true).event_ns);
-    const mark said{std::max(behind_.event_ns, m.both().event_ns), m.both().is_idle};
+    const mark said{std::max(behind_.event_ns, m.both().event_ns), m.both().is_idle, m.both().barrier};
     has_mark_ = has_mark_ || said != behind_;
     behind_ = said;
     return pass_on(demand::more);
@@ -287,6 +291,7 @@ class looking_up {
   struct version {
     std::int64_t at;
     B row;
+    [[no_unique_address]] counted_once<B> elsewhere;
   };
   static constexpr std::size_t versions_min = 4;
   using versions = std::vector<version, state_allocator<version>>;
@@ -347,7 +352,7 @@ class looking_up {
                          ? r.all.end()
                          : std::upper_bound(r.all.begin(), r.all.end(), oldest, later);
     if (end - r.all.begin() > 1) {
-      for (auto it = r.all.begin(); it != std::prev(end); ++it) state_.shrink(bytes_elsewhere(it->row));
+      for (auto it = r.all.begin(); it != std::prev(end); ++it) it->elsewhere.give_back(state_);
       r.all.erase(r.all.begin(), std::prev(end));
     }
     r.forget_at = std::max(versions_min, 2 * r.all.size());

@@ -114,6 +114,10 @@ class node {
   virtual void add_to(troupe::stream::stage_report&) const = 0;
   /// True for a stage whose ports all need edges: its strand chooses from which it takes.
   virtual bool joins() const { return false; }
+  /// True for a stage that takes items of several ways one for one: were one of them to wait at a barrier, none could
+  /// come to it.
+  virtual bool pairs_items() const { return false; }
+  bool has_bars = true;  ///< its ways wait for each other at a barrier
   /// For threads outside that push: the edge where their items wait; the way in is shut.
   virtual edge_base* own_edge() { return nullptr; }
   virtual const std::type_info* item_type() const { return nullptr; }
@@ -152,7 +156,7 @@ class node {
 
 /// For `node::item_bytes`.
 template <class T>
-inline constexpr std::size_t fixed_item_bytes = std::is_trivially_copyable_v<T> ? sizeof(T) : 0;
+inline constexpr std::size_t fixed_item_bytes = counts_as_its_size<T> ? sizeof(T) : 0;
 
 /// What a stream is made of, before it starts and while it runs. Flows that are joined have one plan from then on.
 struct plan {

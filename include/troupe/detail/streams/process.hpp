@@ -49,6 +49,7 @@ class process_lane final : public inlet<T> {
     attempt_.began();
     try {
       state_.check();
+      state_.make_room(2 * sizeof(typename times::value_type) + 64);  // for a time that it may ask for
       const auto [at, is_new] = keys_.try_emplace(std::invoke(f_.key_of, std::as_const(item)), f_.initial);
       if (is_new) at->second.of_key.changed(state_, at->first);
       key_state& k = at->second;

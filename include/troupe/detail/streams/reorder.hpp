@@ -41,9 +41,9 @@ class reorder_lane final : public inlet<T> {
       if (from.event_ns == mark::never)
         throw error(errc::bad_argument, "an item without a time came to in_time_order: put event_time before it");
       state_.check();
-      const std::size_t elsewhere = bytes_elsewhere(item);
-      items_.emplace(from.event_ns, waits{std::move(item), from});
-      state_.has_grown(elsewhere);
+      state_.make_room(2 * sizeof(waits) + bytes_elsewhere(item));  // then the item is not lost on the way
+      const counted_once<T> elsewhere(state_, item);
+      items_.emplace(from.event_ns, waits{std::move(item), from, elsewhere});
     } catch (...) {
       return attempt_.failed(*self, item, from, true);
     }
@@ -73,6 +73,7 @@ class reorder_lane final : public inlet<T> {
   struct waits {
     T item;
     origin from;
+    [[no_unique_address]] counted_once<T> elsewhere;
   };
   using waiting =
       std::multimap<std::int64_t, waits, std::less<>, state_allocator<std::pair<const std::int64_t, waits>>>;
@@ -83,7 +84,7 @@ class reorder_lane final : public inlet<T> {
       passed_ = first->first;
       waits w = std::move(first->second);
       items_.erase(first);
-      state_.shrink(bytes_elsewhere(w.item));
+      w.elsewhere.give_back(state_);
       counted.held.take(1);
       counted.out.add();
       const demand next = out_.of(0).push(std::move(w.item), w.from);

@@ -369,6 +369,7 @@ class sink_lane final : public calling_lane<T, F, sink_lane<T, F>> {
     if (m.barrier == barrier.load(std::memory_order_relaxed)) return demand::more;
     if (of_.at_barrier) of_.at_barrier(m.barrier);
     barrier.store(m.barrier, std::memory_order_release);
+    this->self->home->barrier_came();
     return demand::more;
   }
   demand resume_rest() { return demand::more; }
@@ -415,9 +416,9 @@ class batch_lane final : public inlet<T> {
   }
   // A mark waits behind the items that came before it; those before a barrier do not wait for others.
   demand pass(const mark& m) override {
-    if (items_.empty()) return out_.of(0).pass(m);
     const bool is_barrier = m.barrier != waiting_.barrier;
     waiting_ = m;
+    if (items_.empty()) return out_.of(0).pass(m);
     has_mark_ = true;
     return is_barrier ? pass_on() : demand::more;
   }

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <ranges>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -41,6 +42,10 @@ class state_account {
   void grow(std::size_t n) {
     if (used_.get() + n > reserved_ && !reserve(used_.get() + n)) refuse(used_.get() + n);
     used_.add(n);
+  }
+  /// Makes sure that so much more may be kept, for what cannot be undone otherwise. Throws as `grow`.
+  void make_room(std::size_t n) {
+    if (used_.get() + n > reserved_ && !reserve(used_.get() + n)) refuse(used_.get() + n);
   }
   /// The same for what has grown already; `check` says then that it was too much.
   void has_grown(std::size_t n) noexcept {
@@ -120,10 +125,22 @@ class state_allocator {
   state_account* to_;
 };
 
+/// Whether all values of a type count as its own size.
+template <class T>
+inline constexpr bool counts_as_its_size = requires {
+  troupe::stream::item_bytes<T>::is_its_size;
+};
+/// Whether counting takes no longer where there is more.
+template <class T>
+inline constexpr bool is_counted_at_once = false;
+template <std::ranges::sized_range T>
+requires std::is_trivially_copyable_v<std::ranges::range_value_t<T>>
+inline constexpr bool is_counted_at_once<T> = true;
+
 /// The bytes that a value has elsewhere, as `item_bytes` says.
 template <class T>
 std::size_t bytes_elsewhere(const T& x) noexcept {
-  if constexpr (std::is_trivially_copyable_v<T>)
+  if constexpr (counts_as_its_size<T>)
     return 0;
   else
     return std::max(troupe::stream::item_bytes<T>::of(x), sizeof(T)) - sizeof(T);
@@ -136,11 +153,12 @@ class counted_bytes {
  public:
   counted_bytes() = default;
   counted_bytes(counted_bytes&& o) noexcept
-      : to_(o.to_), bytes_(std::exchange(o.bytes_, 0)), left_(std::exchange(o.left_, 0)) {}
+      : to_(o.to_), bytes_(std::exchange(o.bytes_, 0)), left_(std::exchange(o.left_, 0)), skipped_(o.skipped_) {}
   counted_bytes& operator=(counted_bytes&& o) noexcept {
     std::swap(to_, o.to_);
     std::swap(bytes_, o.bytes_);
     std::swap(left_, o.left_);
+    std::swap(skipped_, o.skipped_);
     return *this;
   }
   ~counted_bytes() {
@@ -153,23 +171,43 @@ class counted_bytes {
       return;
     }
     const std::size_t now = bytes_elsewhere(x);
+    const std::size_t each = now > bytes_ ? (now - bytes_) / (skipped_ + 1) : 0;
     to_ = &to;
     if (now > bytes_) to.has_grown(now - bytes_);
     if (now < bytes_) to.shrink(bytes_ - now);
     bytes_ = now;
-    left_ = now / (8 * per_change);
+    skipped_ = left_ = is_counted_at_once<T> ? 0 : now / 8 / std::max(each, each_least);
   }
 
  private:
-  static constexpr std::size_t per_change = 64;  // bytes by which a value grows at a time, as far as one can guess
+  static constexpr std::size_t each_least = 64;  // bytes by which a value grows at a time, as far as one can guess
   state_account* to_ = nullptr;
-  std::size_t bytes_ = 0, left_ = 0;
+  std::size_t bytes_ = 0, left_ = 0, skipped_ = 0;  // changes until the next look; since the last one
 };
 template <class T>
-requires std::is_trivially_copyable_v<T>
+requires counts_as_its_size<T>
 class counted_bytes<T> {
  public:
   void changed(state_account&, const T&) noexcept {}
+};
+
+/// What a value has elsewhere that is kept as it is, counted once: what it points to may change.
+template <class T>
+class counted_once {
+ public:
+  /// Throws as `grow`.
+  counted_once(state_account& to, const T& x) : bytes_(bytes_elsewhere(x)) { to.grow(bytes_); }
+  void give_back(state_account& to) const noexcept { to.shrink(bytes_); }
+
+ private:
+  std::size_t bytes_;
+};
+template <class T>
+requires counts_as_its_size<T>
+class counted_once<T> {
+ public:
+  counted_once(state_account&, const T&) noexcept {}
+  void give_back(state_account&) const noexcept {}
 };
 
 }  // namespace troupe::detail::streams

@@ -61,6 +61,8 @@ class scheduler {
   virtual void fail(std::exception_ptr) noexcept = 0;
   /// Ends it because of a stage's function, with a stage_failed.
   virtual void fail(const char* stage, std::uint64_t item, int attempts, std::exception_ptr) noexcept = 0;
+  /// A barrier has come to a sink.
+  virtual void barrier_came() noexcept = 0;
   /// Hands a letter to the handler; false: there is none, or it has thrown, and the stream has failed.
   virtual bool bury(const troupe::stream::letter&) noexcept = 0;
 

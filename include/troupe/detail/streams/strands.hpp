@@ -112,10 +112,9 @@ class lane final : public strand {
       }
       // What this lane has taken is behind it now, and what others have taken they say themselves.
       if (before != passed_) {
-        const bool is_barrier = before.barrier != passed_.barrier;  // then nothing has been taken
-        passed_ = before;
+        passed_ = before;  // nothing has been taken
         if (to_.pass(before) == demand::none) return ran::waits;
-        if (is_barrier) continue;
+        continue;
       }
       if (ended) return to_.finish() ? ran::ended : ran::waits;
       if (!taken) {

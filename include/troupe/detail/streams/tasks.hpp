@@ -67,7 +67,7 @@ class tasks_lane final : public inlet<T> {
     else if (due_)
       due_ = m;
     else
-      return out_.of(0).pass(m);
+      return pass_on(m);
     return demand::more;
   }
   demand resume() override {
@@ -136,10 +136,14 @@ class tasks_lane final : public inlet<T> {
       if (!t.is_ready()) return false;
     return true;
   }
+  demand pass_on(const mark& m) {
+    barrier_ = m.barrier;
+    return out_.of(0).pass(m);
+  }
   // Passes on what is done, in order, or else whatever is.
   demand land(demand d) {
     if (due_) {
-      d = least(d, out_.of(0).pass(*std::exchange(due_, std::nullopt)));
+      d = least(d, pass_on(*std::exchange(due_, std::nullopt)));
       if (d == demand::none) return d;
     }
     for (std::size_t i = 0; i < flying_.size();) {
@@ -156,7 +160,7 @@ class tasks_lane final : public inlet<T> {
           continue;
         }
       }
-      if (keeps_order_) break;
+      if (keeps_order_ || (x.behind && x.behind->barrier != barrier_)) break;  // nothing overtakes a barrier
       ++i;
     }
     return flying_.size() < in_flight_max_ ? d : demand::none;
@@ -231,7 +235,7 @@ class tasks_lane final : public inlet<T> {
     else if (d == demand::none)
       due_ = x->behind;  // what was pushed may not be through yet
     else
-      return least(d, out_.of(0).pass(*x->behind));
+      return least(d, pass_on(*x->behind));
     return d;
   }
 
@@ -245,6 +249,7 @@ class tasks_lane final : public inlet<T> {
   task_options how_;
   std::deque<std::unique_ptr<flight>> flying_;  // as they came
   std::optional<mark> due_;                     // behind all that has been pushed
+  std::uint64_t barrier_ = 0;                   // the last that has gone on
 };
 
 /// Its strand takes from an edge, so that what is done goes on whatever the stages before are doing.

@@ -69,7 +69,7 @@ class ahead_count {
 template <class A, class B, class Stage>
 class two_flows final : public strand {
  public:
-  two_flows(edge<A>& a, edge<B>& b, Stage& to) : a_(a), b_(b), to_(to) {
+  two_flows(edge<A>& a, edge<B>& b, Stage& to, const bool& has_bars) : a_(a), b_(b), to_(to), has_bars_(has_bars) {
     a.behind = this;
     b.behind = this;
     to.self = this;
@@ -144,8 +144,9 @@ class two_flows final : public strand {
     }
   }
   // A flow waits behind a barrier until the other one has come to it, which must then not wait for anything else.
-  bool wants_first() const { return !marks_.is_barred(true) && (marks_.is_barred(false) || to_.wants_first()); }
-  bool wants_second() const { return !marks_.is_barred(false) && (marks_.is_barred(true) || to_.wants_second()); }
+  bool wants_first() const { return !is_barred(true) && (is_barred(false) || to_.wants_first()); }
+  bool wants_second() const { return !is_barred(false) && (is_barred(true) || to_.wants_second()); }
+  bool is_barred(bool is_first) const { return has_bars_ && marks_.is_barred(is_first); }
   // True if something has changed.
   bool note_marks() {
     const bool a_said = note(a_, true), b_said = note(b_, false);
@@ -166,6 +167,7 @@ class two_flows final : public strand {
   side<A> a_;
   side<B> b_;
   Stage& to_;
+  const bool& has_bars_;
   two_marks marks_;
 };
 
@@ -181,7 +183,7 @@ class two_flows_node : public node {
   std::size_t item_bytes(int port) const override { return port == 0 ? fixed_item_bytes<A> : fixed_item_bytes<B>; }
   std::unique_ptr<strand> make_strand(int, const std::vector<edge_base*>& edges) override {
     return std::make_unique<two_flows<A, B, Stage>>(static_cast<edge<A>&>(*edges[0]), static_cast<edge<B>&>(*edges[1]),
-                                                    *stage_);
+                                                    *stage_, has_bars);
   }
   void bind(int, strand&) override {}
   void add_to(troupe::stream::stage_report& r) const override {

@@ -125,6 +125,7 @@ class zip_node final : public node {
   void bind(int, strand&) override {}
   void add_to(troupe::stream::stage_report& r) const override { counted_.add_to(r); }
   bool joins() const override { return true; }
+  bool pairs_items() const override { return true; }
   // Items come in through edges only.
   template <class T>
   struct way_in final : port_base<T> {

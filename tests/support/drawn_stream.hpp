@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <ostream>
 #include <random>
@@ -222,6 +223,17 @@ class drawn_stream {
                  });
     return {st::merge(name("merge"), ways[0], happens(50) ? other | st::async(edge()) : other, ways[2]), out, false};
   }
+  class attempts {
+   public:
+    int count(const event& e) {
+      const std::lock_guard hold(lock_);
+      return ++of_[e];
+    }
+
+   private:
+    std::mutex lock_;
+    std::map<event, int> of_;
+  };
   // Some events fail twice, some always.
   part flaky(part p) {
     events out;
@@ -236,10 +248,10 @@ class drawn_stream {
     o.fail = st::retry(number(2, 4), std::chrono::microseconds(happens(50) ? 0 : number(1, 500))).then(st::dead_letter);
     return {p.flow | st::map(
                          name("flaky"),
-                         [tried = std::make_shared<std::map<event, int>>(), m = meanwhile_](const event& e) {
+                         [tried = std::make_shared<attempts>(), m = meanwhile_](const event& e) {
                            m();
                            if (e.value % 11 == 5) throw std::runtime_error("never");
-                           if (e.value % 13 == 3 && ++(*tried)[e] <= 2) throw std::runtime_error("not now");
+                           if (e.value % 13 == 3 && tried->count(e) <= 2) throw std::runtime_error("not now");
                            return e;
                          },
                          o),
