@@ -3,6 +3,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <troupe/stream/offers.hpp>
 
+#include <cxxabi.h>
+
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,6 +18,13 @@
 namespace troupe::detail::streams {
 
 namespace {
+
+std::string text_of(const std::type_info& t) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(t.name(), nullptr, nullptr, &status),
+                                                    std::free);
+  return name ? name.get() : t.name();
+}
 
 struct all_offers {
   std::mutex lock;
@@ -55,8 +65,8 @@ std::shared_ptr<const offer_base> find_offer(const std::string& name, const std:
   if (found == a.by_name.end()) throw error(errc::bad_argument, "no stages are offered by the name '" + name + "'");
   const offer_base& o = *found->second;
   if (o.in() != in || o.out() != out)
-    throw error(errc::bad_argument, "the stages that are offered as '" + name + "' make " + o.out().name() + " of " +
-                                        o.in().name() + ", not " + out.name() + " of " + in.name());
+    throw error(errc::bad_argument, "the stages that are offered as '" + name + "' make " + text_of(o.out()) + " of " +
+                                        text_of(o.in()) + ", not " + text_of(out) + " of " + text_of(in));
   return found->second;
 }
 
@@ -68,7 +78,8 @@ std::vector<offer_description> offers() {
   using detail::streams::all;
   std::vector<offer_description> described;
   std::lock_guard hold(all().lock);
-  for (const auto& [name, o] : all().by_name) described.push_back({name, o->in().name(), o->out().name()});
+  for (const auto& [name, o] : all().by_name)
+    described.push_back({name, detail::streams::text_of(o->in()), detail::streams::text_of(o->out())});
   return described;
 }
 

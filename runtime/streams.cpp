@@ -92,6 +92,8 @@ troupe::stream::layout entrance::check(runtime& rt, const plan& p) {
 
 std::shared_ptr<machine> entrance::start(runtime& rt, std::shared_ptr<plan> p, const troupe::stream::start_options& o) {
   engine& e = rt.the_engine();
+  if (o.stalled_after.count() <= 0)
+    throw error(errc::bad_argument, "stream '" + o.name + "': start_options::stalled_after is not positive");
   static_cast<void>(stage::describe(*p, e.settings().memory_bytes));
   p->started = true;
   p->state.limit = o.state_bytes != 0 ? o.state_bytes : e.settings().memory_bytes;

@@ -9,6 +9,31 @@
 
 namespace troupe::detail {
 
+namespace {
+
+// Bytes that are no UTF-8, of which a name may have some at its end where it was cut, become '?'.
+void replace_broken(std::string& s) {
+  for (std::size_t i = 0; i < s.size();) {
+    const auto c = static_cast<unsigned char>(s[i]);
+    const std::size_t more = c < 0x80                ? 0
+                             : c >= 0xc2 && c < 0xe0 ? 1
+                             : c >= 0xe0 && c < 0xf0 ? 2
+                             : c >= 0xf0 && c < 0xf5 ? 3
+                                                     : 9;
+    bool good = more < 9 && i + more < s.size();
+    for (std::size_t k = 1; good && k <= more; ++k) good = (static_cast<unsigned char>(s[i + k]) & 0xc0) == 0x80;
+    if (good && more >= 2) {  // neither longer than it need be, nor half of a pair, nor beyond the last character
+      const auto second = static_cast<unsigned char>(s[i + 1]);
+      good = !(c == 0xe0 && second < 0xa0) && !(c == 0xed && second > 0x9f) && !(c == 0xf0 && second < 0x90) &&
+             !(c == 0xf4 && second > 0x8f);
+    }
+    if (!good) s[i] = '?';
+    i += good ? more + 1 : 1;
+  }
+}
+
+}  // namespace
+
 std::string json_string(const std::string& text) {
   std::string s = "\"";
   for (const char c : text) {
@@ -23,6 +48,7 @@ std::string json_string(const std::string& text) {
       s += c;
     }
   }
+  replace_broken(s);
   return s += '"';
 }
 

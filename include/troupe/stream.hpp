@@ -128,7 +128,7 @@ stages::flat_map<F> flat_map(std::string name, F f, const stage_options& o = {})
 /// Passes on what `f(state, item)` returns; the state begins as `initial` and is the stage's own.
 template <class S, class F>
 auto scan(std::string name, S initial, F f, const stage_options& o = {}) {
-  if (o.parallel.most != 1) stages::refuse(name, "a stage with a state runs one call at a time");
+  if (o.parallel != lanes(1)) stages::refuse(name, "a stage with a state runs one call at a time");
   auto call = [ state = std::move(initial),
                 f = std::move(f) ]<class T>(T && item) mutable requires std::is_invocable_v<F&, S&, T&&> {
     return std::invoke(f, state, std::forward<T>(item));
@@ -148,8 +148,8 @@ inline auto unbatch(std::string name) {
 inline stages::async async(const edge_options& o = {}) { return {o}; }
 /// The same with an edge that keeps the latest: where it is full, an item takes the place of the last one that waits with
 /// the same key, which is dropped; where none has, what has waited longest is dropped. `edge_options::full` does not
-/// count. Not behind a parallel stage that keeps the order, nor before a merge. The key is taken under the edge's lock,
-/// often: let it be a member, and let it not throw.
+/// count. What is worked on is in the edge, too: one item more than there are keys. Not behind a parallel stage that keeps the order, nor before a merge. The key is taken under the edge's lock,
+/// often: let it be a member; what it throws fails the stream.
 template <class Key>
 stages::latest_by<Key> latest_by(Key key, const edge_options& o = {}) {
   return {std::move(key), o};

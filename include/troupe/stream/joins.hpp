@@ -29,7 +29,8 @@ constexpr joining same_window(std::chrono::nanoseconds size) { return {joining::
 
 struct join_options {
   /// Items of either flow that may be ahead, in event time, of what the other one has come to, 1 to 2^24; a flow that is
-  /// further ahead waits in the edge before the stage. One that is idle, or has ended, is not waited for.
+  /// further ahead waits in the edge before the stage. One that is idle, or has ended, is not waited for. To within 64
+  /// items, since watermarks are said so often; and what stands before a barrier is taken.
   std::size_t ahead = 65'536;
 };
 

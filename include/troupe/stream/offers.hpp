@@ -24,7 +24,7 @@
 
 namespace troupe::stream {
 
-/// What is offered by a name; its items' types are those of `typeid().name()`.
+/// What is offered by a name; its items' types as a compiler writes them, to be read.
 struct offer_description {
   std::string name, in, out;
 };

@@ -20,7 +20,7 @@ namespace troupe::stream {
 enum class when_full : std::uint8_t {
   block,        ///< it waits, and so do the stages before the edge, back to the source
   drop_newest,  ///< it is dropped, and counted
-  drop_oldest,  ///< what has waited longest in the edge is dropped, and counted
+  drop_oldest,  ///< what has waited longest is dropped, and counted; what is worked on is not: 1 item: the newest is
   fail          ///< the stream fails with `error(overrun)`
 };
 
@@ -126,12 +126,12 @@ struct start_options {
   /// Called for each item that goes to the dead letters, by the thread that runs the stage: for several stages at the
   /// same time. What it throws fails the stream.
   std::function<void(const letter&)> on_dead_letter{};
-  /// What all stages may keep by key and time (windows, joins, tables, states), in bytes, to within 16 KiB for each of
-  /// them. A stage that is to keep more fails on the item, as if its function had thrown `error(out_of_memory)`. What
-  /// values have in memory of their own counts as `item_bytes` says, and is looked at now and then where that takes
-  /// long. 0: `options::memory_bytes`, and no limit where that is 0, too.
+  /// What all stages may keep by key and time (windows, joins, tables, states), in bytes, to within 64 KiB for each of
+  /// them. A stage that is to keep more fails on the item, as if its function had thrown `error(out_of_memory)`; joins and
+  /// lookups fail the stream. What values have in memory of their own counts as `item_bytes` says, and is looked at now
+  /// and then where that takes long. 0: `options::memory_bytes`, and no limit where that is 0, too.
   std::uint64_t state_bytes = 0;
-  /// Time after which an edge whose items nobody takes is reported as standing still.
+  /// Time after which an edge whose items nobody takes is reported as standing still; positive.
   std::chrono::milliseconds stalled_after{10'000};
 };
 

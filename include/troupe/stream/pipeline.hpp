@@ -44,6 +44,7 @@ class pipeline {
   explicit pipeline(draft p) : plan_(std::move(p)) {}
   draft plan() const { return root(plan_); }
   static draft root(draft p) {
+    if (!p) throw error(errc::bad_argument, "the pipeline, or the flow, was moved from");
     while (p->joined) p = p->joined;
     return p;
   }
@@ -123,7 +124,7 @@ inline void check_ahead(const std::string& stage, std::size_t items) {
     refuse(stage, std::to_string(items) + " items of a flow ahead of the other one; 1 to 2^24");
 }
 inline void check_lanes(const std::string& stage, const stage_options& o) {
-  if (o.parallel.most != 1) refuse(stage, "it runs one call at a time; only map has `parallel`");
+  if (o.parallel != lanes(1)) refuse(stage, "it runs one call at a time; only map has `parallel`");
 }
 
 }  // namespace stages

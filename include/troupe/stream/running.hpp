@@ -64,14 +64,14 @@ class input {
     return {*this, std::move(item), due};
   }
   /// Says that nothing more will be pushed: the stream ends when all its sources have. Idempotent.
-  void close() { node_->shut(); }
+  void close() { the_node().shut(); }
 
  private:
   friend class running;
   friend class push_attempt<T>;
   input(std::shared_ptr<parts::machine> of, parts::input_node<T>& n) : of_(std::move(of)), node_(&n) {}
   pushed push_until(T&& item, std::chrono::steady_clock::time_point until, std::chrono::steady_clock::time_point due) {
-    return answer_to(node_->push(item, due, until, *of_));
+    return answer_to(the_node().push(item, due, until, *of_));
   }
   pushed answer_to(parts::received r) const {
     switch (r) {
@@ -82,16 +82,22 @@ class input {
       case parts::received::closed:
         return pushed::closed;
       case parts::received::overrun:
+      case parts::received::failed:  // of edges behind stages
         break;
     }
     of_->rethrow();
     return pushed::closed;
   }
+  parts::input_node<T>& the_node() const {
+    if (!of_) throw error(errc::bad_argument, "the stream's input was moved from");
+    return *node_;
+  }
   std::shared_ptr<parts::machine> of_;
   parts::input_node<T>* node_;
 };
 
-/// What `input::push_async` returns, to be awaited at once; the answer is `ok` or `closed`.
+/// What `input::push_async` returns, to be awaited at once; the answer is `ok` or `closed`. One that is not awaited pushes
+/// nothing.
 template <class T>
 class [[nodiscard]] push_attempt {
  public:
@@ -114,7 +120,7 @@ class [[nodiscard]] push_attempt {
   /// Used by the library. True if the item is in the stream or never will be; else `call` is called, by any thread, when
   /// there may be room.
   bool is_done_or_calls(const std::function<void()>& call) {
-    const parts::received got = in_.node_->push_or_call(item_, due_, call, *in_.of_);
+    const parts::received got = in_.the_node().push_or_call(item_, due_, call, *in_.of_);
     if (got == parts::received::no) return false;  // another thread may have gone on with it, and it may be gone
     got_ = got;
     return true;
@@ -127,7 +133,7 @@ class [[nodiscard]] push_attempt {
   parts::received got_ = parts::received::no;
 };
 
-/// A stream that has been started. The handle owns it: its destructor cancels the stream and waits 10 s at most for
+/// A stream that has been started. The handle owns it, and what its stages keep, until it goes: its destructor cancels the stream and waits 10 s at most for
 /// functions of stages that run; then all items and functions of the stream are gone, but for what `input` handles
 /// keep. What runs longer is left behind, with all that it uses. The runtime may go first: the stream then fails with
 /// `error(runtime_stopped)`. Functions of stages that take long see `this_task::stop_requested()` when the stream ends
@@ -154,21 +160,21 @@ class running {
   /// The way in that was named by `from<T>(name)`. Throws `error(bad_argument)` if there is none of that name and type.
   template <class T>
   stream::input<T> input(const std::string& name) const {
-    return {of_, static_cast<parts::input_node<T>&>(of_->input(name, typeid(T)))};
+    return {of_, static_cast<parts::input_node<T>&>(the().input(name, typeid(T)))};
   }
   /// Counters, distributions and stalls; waits up to 10 ms for functions of stages that run.
-  stream::report report() const { return of_->report(); }
+  stream::report report() const { return the().report(); }
   /// Waits until the stream has ended. Throws `stage_failed` if a stage has failed, `error` if something else has
   /// (`runtime_stopped`, `overrun`, `out_of_memory`), `error(cancelled)` if the stream was cancelled.
   void wait() const {
-    of_->wait_until(std::chrono::steady_clock::time_point::max());
-    of_->rethrow();
+    the().wait_until(std::chrono::steady_clock::time_point::max());
+    the().rethrow();
   }
   /// The same with a limit: false if the stream has not ended by then.
   template <class Rep, class Period>
   bool wait_for(std::chrono::duration<Rep, Period> limit) const {
-    if (!of_->wait_until(troupe::detail::deadline_after(limit))) return false;
-    of_->rethrow();
+    if (!the().wait_until(troupe::detail::deadline_after(limit))) return false;
+    the().rethrow();
     return true;
   }
   /// Stops sources and inputs, and waits until what is in the stream has gone through, batches that are not full
@@ -176,25 +182,33 @@ class running {
   /// that is returned. Throws nothing of what stages have thrown: see `report::error`. May be called again.
   template <class Rep, class Period>
   stream::report drain(std::chrono::duration<Rep, Period> limit) const {
-    of_->drain();
-    if (!of_->wait_until(troupe::detail::deadline_after(limit))) {
+    the().drain();
+    if (!the().wait_until(troupe::detail::deadline_after(limit))) {
       of_->cancel();
       of_->wait_until(troupe::detail::deadline_after(std::chrono::milliseconds(100)));
     }
-    return of_->report();
+    return the().report();
   }
   /// Sends a barrier through the stream, behind all items that its sources and inputs have pushed until now, and waits
   /// until it has come to all sinks. Those items have then been worked on, in batches that are not full as well; they
-  /// have been delivered, unless windows, joins, tables or states keep them. Items that come later do not pass it.
-  /// False: not in time, or the stream was ended before. In a stage of the same stream `error(would_deadlock)`.
+  /// have been delivered, unless windows, joins, tables, states or `in_time_order` keep them. Items that come later do
+  /// not pass it, but in a stream with a `zip`, where it also waits until all of them have found a partner. True at once
+  /// for a stream that has come to its end. False: not in time, or the stream was cancelled, or has failed. In a stage of
+  /// the same stream `error(would_deadlock)`.
   template <class Rep, class Period>
   bool barrier(std::chrono::duration<Rep, Period> limit) const {
-    return of_->barrier(troupe::detail::deadline_after(limit));
+    return the().barrier(troupe::detail::deadline_after(limit));
   }
   /// Has the stream end without working off what is in it. Returns at once; functions that run come to their end.
-  void cancel() const noexcept { of_->cancel(); }
+  void cancel() const noexcept {
+    if (of_) of_->cancel();
+  }
 
  private:
+  parts::machine& the() const {
+    if (!of_) throw error(errc::bad_argument, "the stream's handle was moved from");
+    return *of_;
+  }
   friend class pipeline;
   explicit running(std::shared_ptr<parts::machine> m) : of_(std::move(m)) {}
   std::shared_ptr<parts::machine> of_;

@@ -52,7 +52,7 @@ struct map {
       if (o.parallel.least < 1 || o.parallel.most > 1024 || o.parallel.least > o.parallel.most)
         refuse(name, "parallel is " + std::to_string(o.parallel.least) +
                          (o.parallel.least == o.parallel.most ? "" : " to " + std::to_string(o.parallel.most)) +
-                         "; 1 to 1024");
+                         "; 1 to 1024, the least first");
       using node = typename parts::map_stage<T, U, F>::node_type;
       auto n = std::make_unique<node>(name, std::move(f), o.parallel.most);
       n->options = o;

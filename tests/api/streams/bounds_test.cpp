@@ -348,4 +348,35 @@ TEST(stream_bounds, an_edge_that_keeps_the_latest_is_refused_where_it_cannot) {
   refused(st::merge("both", numbers("a") | st::latest_by(same), numbers("b")) | st::sink("end", [](int) {}), "'both'");
 }
 
+TEST(stream_bounds, a_key_of_the_latest_that_throws_fails_the_stream_with_its_stage) {
+  troupe::runtime rt(troupe::options{.threads = 2});
+  auto p = st::from("numbers", std::views::iota(0)) |
+           st::latest_by(
+               [](int i) {
+                 if (i >= 500) throw std::runtime_error("no key");
+                 return i % 3;
+               },
+               {.items = 2}) |
+           st::sink("end", [](int) { std::this_thread::yield(); });
+  auto r = p.start(rt);
+  try {
+    static_cast<void>(r.wait_for(test::patience));
+    FAIL() << "it has not failed";
+  } catch (const st::stage_failed& e) {
+    EXPECT_EQ(e.stage(), "end");
+    EXPECT_NE(std::string(e.what()).find("no key"), std::string::npos);
+  }
+  test::expect_balanced(r.report());
+}
+
+TEST(stream_bounds, options_that_make_no_sense_are_refused) {
+  troupe::runtime rt(troupe::options{.threads = 1});
+  const auto numbers = [] { return st::from("n", std::views::iota(0, 3)); };
+  const auto pass = [](int) { return true; };
+  EXPECT_THROW(static_cast<void>(numbers() | st::filter("f", pass, {.parallel = {0, 1}})), troupe::error);
+  EXPECT_THROW(static_cast<void>(numbers() | st::sink("s", [](int) {}, {.parallel = {-3, 1}})), troupe::error);
+  auto p = numbers() | st::sink("s", [](int) {});
+  EXPECT_THROW(static_cast<void>(p.start(rt, {.stalled_after = std::chrono::milliseconds(-5)})), troupe::error);
+}
+
 }  // namespace

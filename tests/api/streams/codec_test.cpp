@@ -34,7 +34,18 @@ struct hit {
   bool operator==(const hit&) const = default;
 };
 
+enum class flag : std::uint8_t { no, yes };
+
 }  // namespace
+template <>
+struct troupe::stream::codec<flag> {
+  static void encode(const flag& f, std::string& to) { to += f == flag::yes ? 'Y' : 'N'; }
+  static flag decode(byte_reader& from) {
+    const char c = from.take(1)[0];
+    if (c != 'Y' && c != 'N') throw error(errc::bad_argument, "no flag");
+    return c == 'Y' ? flag::yes : flag::no;
+  }
+};
 template <>
 struct troupe::stream::codec<hit> {
   static void encode(const hit& h, std::string& to) { encode_members(to, h.host, h.at, h.tags); }
@@ -114,6 +125,18 @@ TEST(stream_codec, stages_encode_and_decode_and_what_cannot_be_decoded_fails_by_
   EXPECT_EQ(got, whole);
   EXPECT_EQ(lost.size(), all.size() - whole.size());
   test::expect_balanced(r.report());
+}
+
+TEST(stream_codec, elements_of_vectors_have_the_codec_of_their_type) {
+  const std::vector<flag> flags{flag::yes, flag::no};
+  EXPECT_EQ(st::encoded(flags).substr(8), "YN");
+  expect_back(flags);
+  EXPECT_THROW(static_cast<void>(st::decoded<std::vector<flag>>(st::encoded(std::uint64_t{1}) + '\1')), troupe::error);
+  const std::vector<std::optional<int>> maybe{1, std::nullopt};
+  EXPECT_EQ(st::encoded(maybe).size(), 8u + 5 + 1);
+  expect_back(maybe);
+  EXPECT_THROW(static_cast<void>(st::decoded<std::vector<std::optional<int>>>(st::encoded(std::uint64_t{1}) + '\7')),
+               troupe::error);
 }
 
 }  // namespace

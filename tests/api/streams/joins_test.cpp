@@ -378,4 +378,21 @@ TEST(stream_joins, the_end_of_a_flow_is_no_time_for_what_lies_behind) {
   EXPECT_EQ(calls, 1);
 }
 
+TEST(stream_joins, a_table_with_times_is_read_on_by_items_without) {
+  troupe::runtime rt(troupe::options{.threads = 2});
+  std::vector<event> rows;
+  for (int i = 0; i < 1000; ++i) rows.push_back({0, i, i});
+  std::atomic<int> last{-1};
+  auto p = st::lookup("rows", st::from<event>("items") | st::key_by(&event::key),
+                      timed("table", rows) | st::key_by(&event::key),
+                      [](const event&, const event* row) { return row ? row->id : -1; }, {.ahead = 10}) |
+           st::sink("end", [&](int id) { last = id; });
+  auto r = p.start(rt);
+  auto in = r.input<event>("items");
+  EXPECT_TRUE(test::comes_true([&] {
+    EXPECT_EQ(in.push(event{0, 0, 0}), st::pushed::ok);
+    return last == 999;
+  })) << last;
+}
+
 }  // namespace

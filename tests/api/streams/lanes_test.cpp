@@ -7,7 +7,9 @@
 #include <atomic>
 #include <cstdint>
 #include <ranges>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <troupe/stream.hpp>
@@ -118,6 +120,71 @@ TEST(stream_bounds, edges_that_may_hold_more_than_the_memory_of_the_runtime_are_
   EXPECT_EQ(numbers.check(rt).edges[0].bytes_most, 64 * sizeof(int));
   auto r = numbers.start(rt);
   EXPECT_TRUE(r.wait_for(test::patience));
+}
+
+TEST(stream_lanes, lose_nothing_where_marks_come_and_there_is_no_room) {
+  troupe::runtime rt(troupe::options{.threads = 4});
+  constexpr int count = 20'000;
+  std::atomic<int> got{0};
+  auto p = st::from("numbers", std::views::iota(0, count)) |
+           st::event_time("time", [](int i) { return std::int64_t{i}; }) |
+           st::map("work",
+                   [](int i) {
+                     if (i % 3 == 0) std::this_thread::yield();
+                     return i;
+                   },
+                   {.parallel = 4, .order = st::unordered}) |
+           st::sink("end", [&](int) { ++got; }, {.edge = {.items = 1}});
+  auto r = p.start(rt);
+  ASSERT_TRUE(r.wait_for(test::patience)) << r.report().text();
+  EXPECT_EQ(got, count);
+  EXPECT_EQ(r.report().items.in_flight, 0u);
+  expect_balanced(r.report());
+}
+
+// The end stands behind places that nothing came of.
+TEST(stream_lanes, that_are_not_used_are_told_of_the_end) {
+  for (int round = 0; round < 20; ++round) {
+    troupe::runtime rt(troupe::options{.threads = 3});
+    auto p = st::from("numbers", std::views::iota(0, 3)) |
+             st::map("a",
+                     [](int i) {
+                       if (i == 2) throw std::runtime_error("no");
+                       return i;
+                     },
+                     {.parallel = 2, .fail = st::drop}) |
+             st::map("b",
+                     [](int i) {
+                       for (int n = 0; i == 0 && n < 3000; ++n) std::this_thread::yield();
+                       return i;
+                     },
+                     {.parallel = {1, 4}}) |
+             st::sink("end", [](int) {});
+    auto r = p.start(rt);
+    ASSERT_TRUE(r.wait_for(test::patience)) << r.report().text();
+  }
+}
+
+// A mark stands behind places that nothing came of.
+TEST(stream_lanes, pass_marks_on_where_nothing_comes_of_the_last_item) {
+  troupe::runtime rt(troupe::options{.threads = 3});
+  std::atomic<int> over{0};
+  auto p = st::from<int>("in") | st::event_time("time", [](int i) { return std::int64_t{i}; }) |
+           st::map("odd",
+                   [](int i) {
+                     if (i % 2 == 0) throw std::runtime_error("even");
+                     return i;
+                   },
+                   {.parallel = 3, .fail = st::drop}) |
+           st::window("tens", st::tumbling(std::chrono::nanoseconds(10)), {}, st::count()) |
+           st::sink("end", [&](const auto&) { ++over; });
+  auto r = p.start(rt);
+  auto in = r.input<int>("in");
+  for (int i = 1; i <= 30; ++i) {
+    ASSERT_EQ(in.push(10 * i + 1), st::pushed::ok);
+    ASSERT_EQ(in.push(10 * i + 10), st::pushed::ok);  // ends the window, and is dropped itself
+    EXPECT_TRUE(test::comes_true([&] { return over == i; })) << i << r.report().text();
+  }
 }
 
 }  // namespace

@@ -596,4 +596,25 @@ TEST(stream_life, functions_that_take_long_are_told_when_the_stream_has_ended) {
   EXPECT_TRUE(told);
 }
 
+TEST(stream_life, handles_that_were_moved_from_say_so) {
+  troupe::runtime rt(troupe::options{.threads = 1});
+  auto p = st::from<int>("in") | st::sink("end", [](int) {});
+  auto q = std::move(p);
+  EXPECT_THROW(static_cast<void>(p.start(rt)), troupe::error);  // NOLINT: on purpose
+  auto r = q.start(rt);
+  auto in = r.input<int>("in");
+  const auto s = std::move(r);
+  EXPECT_THROW(static_cast<void>(r.report()), troupe::error);
+  EXPECT_THROW(r.wait(), troupe::error);
+  EXPECT_THROW(static_cast<void>(r.wait_for(std::chrono::seconds(0))), troupe::error);
+  EXPECT_THROW(static_cast<void>(r.drain(std::chrono::seconds(0))), troupe::error);
+  EXPECT_THROW(static_cast<void>(r.barrier(std::chrono::seconds(0))), troupe::error);
+  EXPECT_THROW(static_cast<void>(r.input<int>("in")), troupe::error);
+  r.cancel();
+  auto other = std::move(in);
+  EXPECT_THROW(static_cast<void>(in.push(1)), troupe::error);
+  EXPECT_THROW(in.close(), troupe::error);
+  EXPECT_EQ(other.push(1), st::pushed::ok);
+}
+
 }  // namespace

@@ -353,4 +353,19 @@ TEST(stream_process, the_end_of_all_times_may_be_asked_for) {
   EXPECT_EQ(counted, 10u);  // each of the two in five windows
 }
 
+TEST(stream_process, what_is_over_is_forgotten_before_an_item_is_refused) {
+  troupe::runtime rt(troupe::options{.threads = 2});
+  constexpr int count = 100'000;
+  std::uint64_t got = 0;
+  auto p = st::from("numbers", std::views::iota(0, count)) |
+           st::event_time("time", [](int i) { return std::int64_t{1000} * i; }) | st::key_by([](int i) { return i; }) |
+           st::process<int>("states", 0, [](auto& c, int& n, int) { c.emit(++n); },
+                            {.keep = std::chrono::microseconds(10)}) |
+           st::sink("end", [&](int) { ++got; });
+  auto r = p.start(rt, {.state_bytes = 100'000});  // of keys that take 10 MB together
+  ASSERT_TRUE(r.wait_for(test::patience));
+  EXPECT_EQ(got, static_cast<std::uint64_t>(count));
+  test::expect_balanced(r.report());
+}
+
 }  // namespace

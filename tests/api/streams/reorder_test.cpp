@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <random>
+#include <ranges>
 #include <set>
 #include <string>
 #include <utility>
@@ -99,6 +100,28 @@ TEST(stream_order, room_for_none_and_items_without_a_time_are_refused) {
   } catch (const st::stage_failed& e) {
     EXPECT_EQ(e.stage(), "sort");
   }
+}
+
+TEST(stream_order, items_for_which_there_is_no_room_are_whole_in_their_letters) {
+  troupe::runtime rt(troupe::options{.threads = 2});
+  std::uint64_t letters = 0;
+  const std::string text(300, 't');
+  auto p = st::from("numbers", std::views::iota(0, 20'000)) |
+           st::map("text", [&](int i) { return std::pair<std::int64_t, std::string>(i, text); }) |
+           st::event_time("time", [](const auto& x) { return x.first; }, {.out_of_order = 1h}) |
+           st::in_time_order("sort", {.items = 1u << 20, .fail = st::dead_letter}) |
+           st::sink("end", [](const auto&) {});
+  auto r = p.start(rt, {.on_dead_letter =
+                            [&](const st::letter& l) {
+                              ++letters;
+                              const auto* x = l.as<std::pair<std::int64_t, std::string>>();
+                              ASSERT_NE(x, nullptr);
+                              EXPECT_EQ(x->second, text);
+                            },
+                        .state_bytes = 1u << 20});
+  ASSERT_TRUE(r.wait_for(test::patience));
+  EXPECT_GT(letters, 0u);
+  test::expect_balanced(r.report());
 }
 
 }  // namespace

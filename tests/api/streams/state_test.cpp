@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -195,6 +197,42 @@ TEST(stream_state, a_join_gives_back_what_it_forgets) {
   ASSERT_TRUE(r.wait_for(test::patience));
   EXPECT_EQ(r.report().items.delivered, 100'000u);
   EXPECT_LT(kept_by(r, "pairs"), 64u << 10);  // a table without entries
+}
+
+TEST(stream_state, values_that_grow_by_much_at_a_time_do_not_pass_the_limit) {
+  troupe::runtime rt(troupe::options{.threads = 2});
+  std::uint64_t came = 0;
+  auto p = st::from("texts", std::views::iota(0, 100'000)) |
+           st::map("text",
+                   [&](int) {
+                     ++came;
+                     return std::string(20'000, 't');
+                   }) |
+           st::event_time("time", [](const std::string&) { return std::int64_t{0}; }) |
+           st::window("all", st::tumbling(1h), {}, st::collect<std::string>()) | st::sink("end", [](const auto&) {});
+  auto r = p.start(rt, {.state_bytes = 40u << 20});
+  expect_full(r, "all");
+  EXPECT_LT(came, 3000u) << "40 MiB are 2,100 of them";
+}
+
+TEST(stream_state, what_grows_elsewhere_while_it_is_kept_is_counted_as_it_came) {
+  troupe::runtime rt(troupe::options{.threads = 2});
+  using shared = std::shared_ptr<std::vector<int>>;
+  auto [a, b] = st::from("numbers", std::views::iota(0, 2000)) |
+                st::map("make", [](int) { return std::make_shared<std::vector<int>>(10); }) |
+                st::event_time("time", [n = std::int64_t{0}](const shared&) mutable { return n++; }) |
+                st::tee<2>("copies");
+  const auto key = st::key_by([](const shared& s) { return s.get(); });
+  auto p = st::join("pairs", a | key, b | key, st::within(0ns),
+                    [](const shared& x, const shared&) {
+                      x->resize(100'000);
+                      return 1;
+                    }) |
+           st::sink("end", [](int) {});
+  auto r = p.start(rt, {.state_bytes = 1u << 30});
+  ASSERT_TRUE(r.wait_for(test::patience));
+  EXPECT_EQ(r.report().items.delivered, 2000u);
+  EXPECT_LT(kept_by(r, "pairs"), 1u << 20);
 }
 
 }  // namespace

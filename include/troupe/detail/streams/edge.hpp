@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -31,6 +32,7 @@ enum class received : std::uint8_t {
   yes,      ///< also if it, or another one, was dropped
   no,       ///< there is no room; the caller keeps it
   overrun,  ///< there is no room, and the edge is to fail then
+  failed,   ///< the key of what is kept as the latest has thrown; the item is dropped
   closed
 };
 
@@ -142,6 +144,12 @@ class edge final : public edge_base {
     }
     if (wake) wake->home->ready(*wake);
     tell(room, outside);
+  }
+
+  /// What the key has thrown.
+  std::exception_ptr fault() const {
+    std::lock_guard hold(lock_);
+    return fault_;
   }
 
   // ---- reserved places: of stages that run in parallel and keep the order
@@ -256,9 +264,16 @@ class edge final : public edge_base {
           }
           return received::no;
         }
-        if (same_ && replace(item, from, bytes)) {
-          next = demand::pause;
-          return received::yes;
+        try {
+          if (same_ && replace(item, from, bytes)) {
+            next = demand::pause;
+            return received::yes;
+          }
+        } catch (...) {
+          ++pushed_;
+          ++dropped_;
+          fault_ = std::current_exception();
+          return received::failed;
         }
         if (bounds_.full == troupe::stream::when_full::drop_oldest)
           while (head_ != tail_ && at(head_).what != slot::reserved && !fits(bytes)) drop_oldest();
@@ -348,6 +363,7 @@ class edge final : public edge_base {
   const std::uint64_t mask_;
   std::unique_ptr<slot[]> ring_;
   std::function<bool(const T&, const T&)> same_;
+  std::exception_ptr fault_;
 };
 
 }  // namespace troupe::detail::streams

@@ -203,6 +203,9 @@ class entry final : public inlet<T> {
         me_.who->home->fail(std::make_exception_ptr(
             error(errc::overrun, "there is no room before stage '" + to_.to() + "', and its edge is to fail then")));
         return demand::none;
+      case received::failed:
+        me_.who->home->fail(to_.to().c_str(), from.number, 1, to_.fault());
+        return demand::none;
       case received::closed:
         break;
     }

@@ -21,6 +21,7 @@
 #include <troupe/detail/streams/event_times.hpp>
 #include <troupe/detail/streams/made_items.hpp>
 #include <troupe/detail/streams/stages.hpp>
+#include <troupe/error.hpp>
 #include <troupe/stream/process.hpp>
 
 namespace troupe::detail::streams {
@@ -48,8 +49,7 @@ class process_lane final : public inlet<T> {
     counted.in.add();
     attempt_.began();
     try {
-      state_.check();
-      state_.make_room(2 * sizeof(typename times::value_type) + 64);  // for a time that it may ask for
+      make_room();
       const auto [at, is_new] = keys_.try_emplace(std::invoke(f_.key_of, std::as_const(item)), f_.initial);
       if (is_new) at->second.of_key.changed(state_, at->first);
       key_state& k = at->second;
@@ -186,8 +186,27 @@ class process_lane final : public inlet<T> {
   bool is_over(const key_state& k, std::int64_t now) const {
     return keep_ns_ != 0 && k.last_ns != mark::never && saturated(k.last_ns, keep_ns_) < now;
   }
+  // For one key more and a time that it may ask for. What is over is forgotten before an item is refused, but not for
+  // each item anew.
+  void make_room() {
+    const std::size_t grown =
+        keys_.size() + 1 > static_cast<std::size_t>(keys_.max_load_factor() * static_cast<float>(keys_.bucket_count()))
+            ? 3 * keys_.bucket_count() * sizeof(void*)
+            : 0;
+    const std::size_t more = sizeof(typename keys::value_type) + 2 * sizeof(typename times::value_type) + 128 + grown;
+    try {
+      state_.check();
+      state_.make_room(more);
+    } catch (const error&) {
+      if (keep_ns_ == 0 || now_ == forgotten_at_ || now_ - std::max(forgotten_at_, -event_ns_max) < keep_ns_ / 8) throw;
+      forget();
+      state_.check();
+      state_.make_room(more);
+    }
+  }
   // Done when twice as many keys are there as were needed the last time.
   void forget() {
+    forgotten_at_ = now_;
     for (auto it = keys_.begin(); it != keys_.end();) {
       if (!is_over(it->second, now_)) {
         ++it;
@@ -210,7 +229,7 @@ class process_lane final : public inlet<T> {
   keys keys_{typename keys::allocator_type(state_)};
   times times_{typename times::allocator_type(state_)};  // when keys want to be called, each once at most
   std::size_t forget_at_ = keys_min;
-  std::int64_t now_ = mark::never;
+  std::int64_t now_ = mark::never, forgotten_at_ = mark::never;
   bool is_calling_ = false, is_ended_ = false;
 };
 
