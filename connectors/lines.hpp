@@ -57,7 +57,8 @@ stream::source<line> tail_lines(const std::string& path, const tail_options& o =
 /// Appends a newline to each text and writes it to a file: the function of a sink. `st::sink("out",
 /// file_writer(path))`. The file is made, or emptied. Each line is written when it comes; the call throws
 /// `error(disk_full)` where there is no room, `error(io_failed)` for other reasons. The file then ends as it did before
-/// the call, so a line may be tried again, or left out; of a pipe or a device, a part of the line may have been written.
+/// the call, so a line may be tried again, or left out; of a pipe or a device, a part of the line may have been
+/// written.
 class file_writer {
  public:
   explicit file_writer(const std::string& path);

@@ -146,10 +146,11 @@ inline auto unbatch(std::string name) {
 /// Has the next stage run at the same time as those before: puts an edge between them, with these bounds, whatever the
 /// next stage's options say.
 inline stages::async async(const edge_options& o = {}) { return {o}; }
-/// The same with an edge that keeps the latest: where it is full, an item takes the place of the last one that waits with
-/// the same key, which is dropped; where none has, what has waited longest is dropped. `edge_options::full` does not
-/// count. What is worked on is in the edge, too: one item more than there are keys. Not behind a parallel stage that keeps the order, nor before a merge. The key is taken under the edge's lock,
-/// often: let it be a member; what it throws fails the stream.
+/// The same with an edge that keeps the latest: where it is full, an item takes the place of the last one that waits
+/// with the same key, which is dropped; where none has, what has waited longest is dropped. `edge_options::full` does
+/// not count. What is worked on is in the edge, too: one item more than there are keys. Not behind a parallel stage
+/// that keeps the order, nor before a merge. The key is taken under the edge's lock, often: let it be a member; what it
+/// throws fails the stream.
 template <class Key>
 stages::latest_by<Key> latest_by(Key key, const edge_options& o = {}) {
   return {std::move(key), o};
@@ -207,9 +208,9 @@ stages::event_time<F> event_time(std::string name, F f, const event_time_options
   return {std::move(name), std::move(f), o};
 }
 /// Puts items into the order of their times: holds each until the watermark has reached its time, or more than
-/// `reorder_options::items` wait: then the earliest goes on. Items of one time keep their order. An item that is earlier
-/// than one that has gone on is dropped, and counted as late; one without a time fails the stream, unless `fail` says
-/// else.
+/// `reorder_options::items` wait: then the earliest goes on. Items of one time keep their order. An item that is
+/// earlier than one that has gone on is dropped, and counted as late; one without a time fails the stream, unless
+/// `fail` says else.
 inline stages::in_time_order in_time_order(std::string name, const reorder_options& o = {}) {
   return {std::move(name), o};
 }
@@ -249,9 +250,9 @@ flow<std::pair<A, B>> zip(std::string name, const flow<A>& a, const flow<B>& b) 
 /// together in time, as soon as both are there: `join("clicked", ads | key_by(&ad::id), clicks | key_by(&click::ad),
 /// within(0s, 1min), f)`. The pair has the later one's time. An item whose time is before the watermark of both flows
 /// is dropped, and counted as dropped and late; one without a time fails the stream, as what is thrown does. Items are
-/// kept, in memory, until the watermark says that nothing more belongs to them, and then up to twice as many. A flow that
-/// is ahead of the other one is held back (`join_options::ahead`): where both are fed by the same one, what comes between
-/// may not be longer than that.
+/// kept, in memory, until the watermark says that nothing more belongs to them, and then up to twice as many. A flow
+/// that is ahead of the other one is held back (`join_options::ahead`): where both are fed by the same one, what comes
+/// between may not be longer than that.
 template <class A, class KeyA, class B, class KeyB, class F>
 auto join(std::string name, const stages::keyed<A, KeyA>& a, const stages::keyed<B, KeyB>& b, const joining& when, F f,
           const join_options& o = {}) {

@@ -29,7 +29,7 @@ remote_node: . protocol logic/data logic/scheduling memory wire execution placem
 node_service: . protocol logic/data memory wire execution placement
 cluster: . protocol logic/membership wire
 logic/stream:
-stage: . logic/stream
+stage: . protocol logic/stream
 '
 
 # Headers of other folders that include all of placement though they use no more than a reference to it. This list may

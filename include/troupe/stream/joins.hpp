@@ -28,9 +28,9 @@ constexpr joining within(std::chrono::nanoseconds distance) { return within(dist
 constexpr joining same_window(std::chrono::nanoseconds size) { return {joining::shape::window, {}, {}, size}; }
 
 struct join_options {
-  /// Items of either flow that may be ahead, in event time, of what the other one has come to, 1 to 2^24; a flow that is
-  /// further ahead waits in the edge before the stage. One that is idle, or has ended, is not waited for. To within 64
-  /// items, since watermarks are said so often; and what stands before a barrier is taken.
+  /// Items of either flow that may be ahead, in event time, of what the other one has come to, 1 to 2^24; a flow that
+  /// is further ahead waits in the edge before the stage. One that is idle, or has ended, is not waited for. To within
+  /// 64 items, since watermarks are said so often; and what stands before a barrier is taken.
   std::size_t ahead = 65'536;
 };
 

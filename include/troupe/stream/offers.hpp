@@ -64,8 +64,8 @@ std::shared_ptr<const offer_base> find_offer(const std::string& name, const std:
 namespace troupe::stream {
 
 /// Offers by that name what `make(flow, arguments)` puts behind a flow of `In`: it returns a flow of `Out`, and is
-/// called, by any thread, each time that the offer is taken. Throws `error(bad_argument)` for a name that is empty or is
-/// offered already. Any thread.
+/// called, by any thread, each time that the offer is taken. Throws `error(bad_argument)` for a name that is empty or
+/// is offered already. Any thread.
 template <class In, class Out, class Make>
 void offer(const std::string& name, Make make) {
   static_assert(std::is_invocable_r_v<flow<Out>, Make&, const flow<In>&, const std::string&>,
@@ -89,8 +89,8 @@ struct offered {
 
 }  // namespace stages
 
-/// Puts what is offered by that name behind a flow. Throws `error(bad_argument)` where nothing is, or something for items
-/// of other types.
+/// Puts what is offered by that name behind a flow. Throws `error(bad_argument)` where nothing is, or something for
+/// items of other types.
 template <class Out>
 stages::offered<Out> offered(std::string name, std::string arguments = {}) {
   return {std::move(name), std::move(arguments)};

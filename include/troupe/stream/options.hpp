@@ -67,8 +67,8 @@ constexpr failure retry(int times, std::chrono::nanoseconds backoff = std::chron
 }
 
 /// Calls of a stage's function at the same time: so many, or between two numbers, as there is work for them: one more
-/// where the edge before the stage is full, twice as many where items have waited for 10 ms, fewer after 100 ms in which
-/// half of them would have done. Items of less than 2 us are no reason for more.
+/// where the edge before the stage is full, twice as many where items have waited for 10 ms, fewer after 100 ms in
+/// which half of them would have done. Items of less than 2 us are no reason for more.
 struct lanes {
   int least = 1, most = 1;
   template <std::integral N>
@@ -127,9 +127,10 @@ struct start_options {
   /// same time. What it throws fails the stream.
   std::function<void(const letter&)> on_dead_letter{};
   /// What all stages may keep by key and time (windows, joins, tables, states), in bytes, to within 64 KiB for each of
-  /// them. A stage that is to keep more fails on the item, as if its function had thrown `error(out_of_memory)`; joins and
-  /// lookups fail the stream. What values have in memory of their own counts as `item_bytes` says, and is looked at now
-  /// and then where that takes long. 0: `options::memory_bytes`, and no limit where that is 0, too.
+  /// them. A stage that is to keep more fails on the item, as if its function had thrown `error(out_of_memory)`;
+  /// windows, joins and lookups fail the stream. What values have in memory of their own counts as `item_bytes` says,
+  /// and is looked at now and then where that takes long. 0: `options::memory_bytes`, and no limit where that is 0,
+  /// too.
   std::uint64_t state_bytes = 0;
   /// Time after which an edge whose items nobody takes is reported as standing still; positive.
   std::chrono::milliseconds stalled_after{10'000};

@@ -28,8 +28,8 @@ class pipeline {
   /// stall when it happens.
   layout check(runtime& rt) const { return parts::entrance::check(rt, *plan()); }
   /// Starts the stream on the cores of a runtime. Throws `error(bad_argument)`, with the stage's name, if an end is
-  /// open, two stages have one name, an option makes no sense, or edges may hold more than `options::memory_bytes`; and if
-  /// it has been started before.
+  /// open, two stages have one name, an option makes no sense, or edges may hold more than `options::memory_bytes`; and
+  /// if it has been started before.
   [[nodiscard]] running start(runtime& rt, const start_options& o = {}) {
     return running(parts::entrance::start(rt, plan(), o));
   }

@@ -96,8 +96,8 @@ class input {
   parts::input_node<T>* node_;
 };
 
-/// What `input::push_async` returns, to be awaited at once; the answer is `ok` or `closed`. One that is not awaited pushes
-/// nothing.
+/// What `input::push_async` returns, to be awaited at once; the answer is `ok` or `closed`. One that is not awaited
+/// pushes nothing.
 template <class T>
 class [[nodiscard]] push_attempt {
  public:
@@ -117,8 +117,8 @@ class [[nodiscard]] push_attempt {
     });
   }
   pushed await_resume() { return in_.answer_to(got_); }
-  /// Used by the library. True if the item is in the stream or never will be; else `call` is called, by any thread, when
-  /// there may be room.
+  /// Used by the library. True if the item is in the stream or never will be; else `call` is called, by any thread,
+  /// when there may be room.
   bool is_done_or_calls(const std::function<void()>& call) {
     const parts::received got = in_.the_node().push_or_call(item_, due_, call, *in_.of_);
     if (got == parts::received::no) return false;  // another thread may have gone on with it, and it may be gone
@@ -133,12 +133,12 @@ class [[nodiscard]] push_attempt {
   parts::received got_ = parts::received::no;
 };
 
-/// A stream that has been started. The handle owns it, and what its stages keep, until it goes: its destructor cancels the stream and waits 10 s at most for
-/// functions of stages that run; then all items and functions of the stream are gone, but for what `input` handles
-/// keep. What runs longer is left behind, with all that it uses. The runtime may go first: the stream then fails with
-/// `error(runtime_stopped)`. Functions of stages that take long see `this_task::stop_requested()` when the stream ends
-/// early. Any thread may call, but no task that a stage of the same stream has spawned: its stream waits for it. In a
-/// stage of the same stream `wait`, `wait_for` and `drain` throw
+/// A stream that has been started. The handle owns it, and what its stages keep, until it goes: its destructor cancels
+/// the stream and waits 10 s at most for functions of stages that run; then all items and functions of the stream are
+/// gone, but for what `input` handles keep. What runs longer is left behind, with all that it uses. The runtime may go
+/// first: the stream then fails with `error(runtime_stopped)`. Functions of stages that take long see
+/// `this_task::stop_requested()` when the stream ends early. Any thread may call, but no task that a stage of the same
+/// stream has spawned: its stream waits for it. In a stage of the same stream `wait`, `wait_for` and `drain` throw
 /// `error(would_deadlock)`, `report` is not exact, and the destructor waits for nothing.
 class running {
  public:
@@ -192,9 +192,9 @@ class running {
   /// Sends a barrier through the stream, behind all items that its sources and inputs have pushed until now, and waits
   /// until it has come to all sinks. Those items have then been worked on, in batches that are not full as well; they
   /// have been delivered, unless windows, joins, tables, states or `in_time_order` keep them. Items that come later do
-  /// not pass it, but in a stream with a `zip`, where it also waits until all of them have found a partner. True at once
-  /// for a stream that has come to its end. False: not in time, or the stream was cancelled, or has failed. In a stage of
-  /// the same stream `error(would_deadlock)`.
+  /// not pass it, but in a stream with a `zip`, where it also waits until all of them have found a partner. True at
+  /// once for a stream that has come to its end. False: not in time, or the stream was cancelled, or has failed. In a
+  /// stage of the same stream `error(would_deadlock)`.
   template <class Rep, class Period>
   bool barrier(std::chrono::duration<Rep, Period> limit) const {
     return the().barrier(troupe::detail::deadline_after(limit));

@@ -4,8 +4,8 @@
 //
 // g++ 12 gets two things wrong that a coroutine may say. What braces make inside the expression of a `co_yield` is
 // destroyed twice, where that is an aggregate with a string or the like (`co_yield line{text, 1}`): give such an item a
-// name, and `co_yield std::move(item)`. Both sides of a `?:` inside the expression of a `co_await` are evaluated: choose
-// before.
+// name, and `co_yield std::move(item)`. Both sides of a `?:` inside the expression of a `co_await` are evaluated:
+// choose before.
 //
 //   st::source<line> lines(int descriptor) {
 //     for (;;) {

@@ -337,8 +337,8 @@ class edge final : public edge_base {
     --filled_;
     ++dropped_;
   }
-  // Under the lock. The last one that is the same, if the bytes fit then; it is dropped. None before a barrier: what has
-  // come behind it stays there.
+  // Under the lock. The last one that is the same, if the bytes fit then; it is dropped. None before a barrier: what
+  // has come behind it stays there.
   bool replace(T& item, const origin& from, std::size_t bytes) {
     for (std::uint64_t at_place = tail_; at_place-- > std::max(head_, barrier_place_);) {
       slot& s = at(at_place);

@@ -15,8 +15,8 @@ namespace troupe::detail::streams {
 
 /// What travels among the items of a stream and is never dropped: no item with an earlier time of its own comes behind
 /// it. `is_idle`: nothing comes at the moment, so nobody is to wait for this way's times. `barrier`: the number of the
-/// last barrier that has passed; what was pushed before it stays before it, what comes behind stays behind, by whichever
-/// way.
+/// last barrier that has passed; what was pushed before it stays before it, what comes behind stays behind, by
+/// whichever way.
 struct mark {
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::min();
   std::int64_t event_ns = never;

@@ -64,8 +64,8 @@ class ahead_count {
 };
 
 /// Takes from two edges. `Stage` says what becomes of the items: `demand first(A&&, origin)`, `demand second(B&&,
-/// origin)`, `demand pass(const two_marks&)`; `bool wants_first()`, `bool wants_second()`: an item of that flow may come
-/// now; `demand resume()`, `void idle()`, `bool finish()` as an inlet's.
+/// origin)`, `demand pass(const two_marks&)`; `bool wants_first()`, `bool wants_second()`: an item of that flow may
+/// come now; `demand resume()`, `void idle()`, `bool finish()` as an inlet's.
 template <class A, class B, class Stage>
 class two_flows final : public strand {
  public:

@@ -95,7 +95,8 @@ class zip_strand final : public strand {
     mark m = a_.last;
     if (m.is_idle || (!b_.last.is_idle && b_.last.event_ns < m.event_ns)) m = b_.last;
     m.event_ns = std::max(m.event_ns, passed_.event_ns);
-    // Items of one flow may be paired with earlier ones of the other: what is behind a barrier there may come before it.
+    // Items of one flow may be paired with earlier ones of the other: what is behind a barrier there may come before
+    // it.
     m.barrier = a_.has_ended   ? b_.last.barrier
                 : b_.has_ended ? a_.last.barrier
                                : std::min(a_.last.barrier, b_.last.barrier);
