@@ -18,9 +18,9 @@
 
 #include <troupe/stream.hpp>
 
-#include "tests/support/drawn_stream.hpp"
 #include "tests/actors/stage/imagined_workers.hpp"
 #include "tests/api/streams/ledgers.hpp"
+#include "tests/support/drawn_stream.hpp"
 
 namespace {
 
