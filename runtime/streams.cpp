@@ -158,7 +158,7 @@ const char* to_string(state s) {
   return "?";
 }
 
-using count = unsigned long long;
+using number = unsigned long long;
 
 }  // namespace
 
@@ -181,29 +181,33 @@ std::string report::text() const {
   const double seconds = static_cast<double>(elapsed.count()) / 1e9;
   add(s, "stream '%s' %s, %.1f s%s\n", name.c_str(), to_string(state), seconds,
       is_exact ? "" : " (a stage was running: counts are not of one moment)");
-  add(s, "  pushed %llu, delivered %llu, dropped %llu, dead %llu, in flight %llu", count{items.pushed},
-      count{items.delivered}, count{items.dropped}, count{items.dead}, count{items.in_flight});
-  add(s, "; made by stages %llu, taken by stages %llu\n", count{items.created}, count{items.absorbed});
+  add(s, "  pushed %llu, delivered %llu, dropped %llu, dead %llu, in flight %llu", number{items.pushed},
+      number{items.delivered}, number{items.dropped}, number{items.dead}, number{items.in_flight});
+  add(s, "; made by stages %llu, taken by stages %llu\n", number{items.created}, number{items.absorbed});
   add(s, "  latency us: p50 %.1f, p99 %.1f, p99.9 %.1f, max %.1f\n", us(latency.quantile(0.5)),
       us(latency.quantile(0.99)), us(latency.quantile(0.999)), us(latency.max()));
   add(s, "  %-20s %-9s %12s %12s %10s %8s %8s %10s %10s\n", "stage", "kind", "in", "out", "per s", "dead", "retries",
       "p50 us", "p99 us");
   for (const stage_report& x : stages)
-    add(s, "  %-20s %-9s %12llu %12llu %10.0f %8llu %8llu %10.2f %10.2f\n", x.name.c_str(), x.kind.c_str(), count{x.in},
-        count{x.out}, seconds > 0 ? static_cast<double>(x.out) / seconds : 0, count{x.dead}, count{x.retries},
-        us(x.service.quantile(0.5)), us(x.service.quantile(0.99)));
+    add(s, "  %-20s %-9s %12llu %12llu %10.0f %8llu %8llu %10.2f %10.2f\n", x.name.c_str(), x.kind.c_str(),
+        number{x.in}, number{x.out}, seconds > 0 ? static_cast<double>(x.out) / seconds : 0, number{x.dead},
+        number{x.retries}, us(x.service.quantile(0.5)), us(x.service.quantile(0.99)));
   for (const stage_report& x : stages)
     if (x.ahead != 0)
       add(s, "  %s: %llu items were ahead of this machine's clock and have not moved the watermark\n", x.name.c_str(),
-          count{x.ahead});
+          number{x.ahead});
   for (const stage_report& x : stages)
-    if (x.state_bytes != 0) add(s, "  %s keeps %llu bytes\n", x.name.c_str(), count{x.state_bytes});
+    if (x.watermark_lag)
+      add(s, "  %s has come to items of %.3f s ago\n", x.name.c_str(),
+          std::chrono::duration<double>(*x.watermark_lag).count());
+  for (const stage_report& x : stages)
+    if (x.state_bytes != 0) add(s, "  %s keeps %llu bytes\n", x.name.c_str(), number{x.state_bytes});
   if (!edges.empty())
     add(s, "  %-20s %7s %7s %7s %12s %12s %10s %12s %10s\n", "edge before", "items", "most", "bound", "bytes", "most",
         "dropped", "blocked ms", "p99 us");
   for (const edge_report& x : edges)
-    add(s, "  %-20s %7llu %7llu %7llu %12llu %12llu %10llu %12.1f %10.2f\n", x.to.c_str(), count{x.items},
-        count{x.items_max}, count{x.items_bound}, count{x.bytes}, count{x.bytes_max}, count{x.dropped},
+    add(s, "  %-20s %7llu %7llu %7llu %12llu %12llu %10llu %12.1f %10.2f\n", x.to.c_str(), number{x.items},
+        number{x.items_max}, number{x.items_bound}, number{x.bytes}, number{x.bytes_max}, number{x.dropped},
         us(x.blocked) / 1e3, us(x.queue.quantile(0.99)));
   for (const std::string& x : stalls) s += "  " + x + '\n';
   return s;

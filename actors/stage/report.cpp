@@ -53,6 +53,7 @@ void crew::count(ts::report& r) const {
     s.name = n->name();
     s.kind = n->kind();
     n->add_to(s);
+    if (s.watermark) s.watermark_lag = std::chrono::nanoseconds(streams::wall_ns()) - s.watermark->time_since_epoch();
     if (n->edge_before) s.lanes = std::min(n->options.parallel.most, n->edge_before->lanes_in_use());
     r.items.pushed += n->pushed();
     r.items.delivered += n->delivered();

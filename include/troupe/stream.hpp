@@ -28,6 +28,7 @@
 // stage's function throws is treated as `stage_options::fail` says.
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <functional>
@@ -68,6 +69,16 @@ template <class T, class Stage>
 requires requires(Stage s, const flow<T>& f) { std::move(s).after(f); }
 auto operator|(const flow<T>& f, Stage s) { return std::move(s).after(f); }
 
+template <class Stage>
+void operator|(const pipeline&, Stage&&) {
+  static_assert(sizeof(Stage) == 0, "troupe::stream: nothing comes out of a sink that another stage could take");
+}
+template <class T, std::size_t N, class Stage>
+void operator|(const std::array<flow<T>, N>&, Stage&&) {
+  static_assert(sizeof(Stage) == 0,
+                "troupe::stream: a tee or a route has several flows: auto [a, b] = ...; then put stages behind each");
+}
+
 // ---- sources --------------------------------------------------------------------------------------------------------
 
 /// A coroutine's items; see `source`.
@@ -98,6 +109,11 @@ auto from(std::string name, F f) {
   using T = typename std::invoke_result_t<F&>::value_type;
   using made = parts::function_source<T, F>;
   return stages::begin<T>(std::make_unique<parts::source_node<T, made>>(std::move(name), made(std::move(f))));
+}
+template <class F>
+requires(std::invocable<F&> && !std::ranges::range<std::decay_t<F>> &&
+         !requires(F & f) { {*f()}; }) void from(const std::string&, F&&) {
+  static_assert(sizeof(F) == 0, "troupe::stream::from: the function must return a std::optional: empty at the end");
 }
 /// What threads outside push through `running::input<T>(name)`; they wait in an edge with these bounds.
 template <class T>
@@ -190,6 +206,11 @@ auto kernel(std::string name, const troupe::kernel<P...>& k, const recycler<A>& 
   using body = stages::write_with<troupe::kernel<P...>, A, S...>;
   return stages::tasks<body>{std::move(name), "kernel", body{k, to, {scalars...}}, o};
 }
+template <class T, class U, class... Rest>
+requires(!std::same_as<T, U> || (!std::same_as<flow<T>, Rest> || ...)) void merge(const std::string&, const flow<T>&,
+                                                                                  const flow<U>&, const Rest&...) {
+  static_assert(sizeof(T) == 0, "troupe::stream::merge: the flows are of different items; map them to one type before");
+}
 /// Passes on the items of all flows, as they come.
 template <class T, std::same_as<flow<T>>... Rest>
 flow<T> merge(std::string name, const flow<T>& first, const Rest&... rest) {
@@ -226,6 +247,11 @@ stages::key_by<F> key_by(F f) {
 template <class Fold>
 stages::window<Fold> window(std::string name, const windowing& w, const window_options& o, Fold f) {
   return {std::move(name), w, o, std::move(f)};
+}
+/// The same without options.
+template <class Fold>
+stages::window<Fold> window(std::string name, const windowing& w, Fold f) {
+  return {std::move(name), w, {}, std::move(f)};
 }
 /// Has stages run in so many lanes, each with the items of its own keys: `make` is called once for each lane and puts
 /// stages behind a flow; those of different lanes run at the same time, and what comes out of the lanes is merged:

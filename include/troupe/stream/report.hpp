@@ -6,11 +6,13 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <troupe/error.hpp>
 #include <troupe/stream/distribution.hpp>
+#include <troupe/stream/time.hpp>
 
 namespace troupe::stream {
 
@@ -59,6 +61,10 @@ struct stage_report {
   std::uint64_t retries = 0;
   std::uint64_t held = 0;         ///< inside: of a batch that is not full, that waits for a retry, that a body works on
   std::uint64_t state_bytes = 0;  ///< of what it keeps by key and time
+  /// The time of items that the stage has come to: of stages that take or use times, and of sinks; empty: of none yet.
+  std::optional<event_point> watermark{};
+  /// How far that is behind this machine's clock at the moment.
+  std::optional<std::chrono::nanoseconds> watermark_lag{};
   int lanes = 1;         ///< calls of its function that may run at the same time now: see `stage_options::parallel`
   distribution service;  ///< time in the stage's function, of a sample of its items
 };

@@ -424,4 +424,25 @@ TEST(stream_windows, a_merge_that_throws_fails_the_stream_with_its_stage) {
   expect_balanced(r.report());
 }
 
+TEST(stream_windows, reports_say_how_far_stages_have_come_in_time) {
+  troupe::runtime rt(troupe::options{.threads = 2});
+  const auto begin = std::chrono::system_clock::now() - 1h;
+  auto p = st::from<int>("in") |
+           st::event_time("time", [&](int i) { return begin + std::chrono::seconds(i); }, {.out_of_order = 10s}) |
+           st::key_by([](int) { return 0; }) | st::window("minutes", st::tumbling(1min), st::count()) |
+           st::sink("end", [](const auto&) {});
+  auto r = p.start(rt);
+  EXPECT_FALSE(r.report().stages[1].watermark);
+  for (int i = 0; i <= 600; ++i) ASSERT_EQ(r.input<int>("in").push(int(i)), st::pushed::ok);
+  ASSERT_TRUE(r.barrier(test::patience));
+  const st::report told = r.report();
+  for (const std::size_t stage : {1, 2, 3}) {
+    ASSERT_TRUE(told.stages[stage].watermark && told.stages[stage].watermark_lag) << told.text();
+    EXPECT_EQ(*told.stages[stage].watermark, begin + 590s);
+    EXPECT_GE(*told.stages[stage].watermark_lag, 1h - 590s);
+    EXPECT_LT(*told.stages[stage].watermark_lag, 1h - 590s + test::patience);
+  }
+  EXPECT_NE(told.text().find("minutes has come to items of 30"), std::string::npos) << told.text();
+}
+
 }  // namespace

@@ -95,6 +95,7 @@ class pairing {
   }
   demand pass(const two_marks& m) {
     if (m.both().event_ns > now_) now_ = m.both().event_ns;
+    counted.note(m.both());
     first_at_ = m.reached(true);
     second_at_ = m.reached(false);
     first_ahead_.reached(second_at_);
@@ -268,6 +269,7 @@ class looking_up {
     return demand::more;
   }
   demand pass(const two_marks& m) {
+    counted.note(m.both());
     table_at_ = m.reached(false);
     items_at_ = m.reached(true);
     rows_ahead_.reached(items_at_);

@@ -10,7 +10,9 @@
 // strand.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -51,6 +53,8 @@ class inlet {
 struct counts {
   tally in, out, created, absorbed, dropped, late, ahead, dead, retries, held;
   troupe::stream::recorder service;
+  std::atomic<std::int64_t> reached_ns{mark::never};  // of event time: by marks
+  void note(const mark& m) { reached_ns.store(m.event_ns, std::memory_order_relaxed); }
   void add_to(troupe::stream::stage_report& r) const {
     r.in += in.get();
     r.out += out.get();
@@ -63,6 +67,10 @@ struct counts {
     r.retries += retries.get();
     r.held += held.get();
     r.service += service.read();
+    const std::int64_t ns = reached_ns.load(std::memory_order_relaxed);
+    if (ns == mark::never) return;
+    const troupe::stream::event_point at{std::chrono::nanoseconds(ns)};
+    r.watermark = r.watermark ? std::min(*r.watermark, at) : at;
   }
 };
 

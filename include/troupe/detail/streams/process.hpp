@@ -71,6 +71,7 @@ class process_lane final : public inlet<T> {
     return made_.pass_on(demand::more);
   }
   demand pass(const mark& m) override {
+    counted.note(m);
     made_.follow(m);
     if (m.event_ns > now_) {
       now_ = m.event_ns;

@@ -51,6 +51,7 @@ class reorder_lane final : public inlet<T> {
     return pass_on(demand::more);
   }
   demand pass(const mark& m) override {
+    counted.note(m);
     behind_ = m;
     has_mark_ = true;
     until_ = std::max(until_, m.event_ns);

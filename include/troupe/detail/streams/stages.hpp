@@ -366,6 +366,7 @@ class sink_lane final : public calling_lane<T, F, sink_lane<T, F>> {
     return done(from);
   }
   demand pass_rest(const mark& m) {
+    this->counted.note(m);
     if (m.barrier == barrier.load(std::memory_order_relaxed)) return demand::more;
     if (of_.at_barrier) of_.at_barrier(m.barrier);
     barrier.store(m.barrier, std::memory_order_release);

@@ -117,6 +117,7 @@ class time_lane final : public inlet<T> {
     const mark m{watermark_.now(), is_idle, barrier_};
     if (m == said_) return demand::more;
     said_ = m;
+    counted.note(m);
     return out_.of(0).pass(m);
   }
   // Once in `idle` or earlier: whether an item has come since the last time.
@@ -186,6 +187,7 @@ class window_lane final : public inlet<T> {
     return add(item, from);
   }
   demand pass(const mark& m) override {
+    counted.note(m);
     made_.follow(m);
     if (m.event_ns > now_) {
       now_ = m.event_ns;
