@@ -30,7 +30,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::chrono::seconds stop_max{5};
-// After an error: for how long is waited for buffers on their way.
+// The time for which buffers on their way are waited for after an error, and how often they are looked for: no element
+// says that there are none.
 constexpr std::chrono::milliseconds rest_max{500}, rest_slice{2};
 // How soon a call that waits sees that its stream has ended.
 constexpr std::chrono::milliseconds wait_slice{50};
@@ -50,7 +51,7 @@ struct unref {
 template <class T>
 using own = std::unique_ptr<T, unref>;
 
-// What the threads of a pipeline tell. Their callbacks keep it, since they may run as long as the pipeline does.
+// News of a pipeline: what its threads tell. Their callbacks keep it, for they may run as long as the pipeline does.
 class news {
  public:
   explicit news(bool for_source) {
@@ -113,7 +114,7 @@ class news {
   bool is_awaited_ = false, is_stopped_ = false;
 };
 
-// What a C callback is given: a share of the news.
+// A share of the news, which a C callback is given.
 using share = std::shared_ptr<news>;
 gpointer given(const share& n) { return new share(n); }
 void give_back(gpointer n) { delete static_cast<share*>(n); }
@@ -131,7 +132,7 @@ std::string text_of(GstMessage* m) {
   return text;
 }
 
-// Of the pipeline that the element is in.
+// Recalculates the latency of the pipeline that the element is in.
 void recalculate_latency(GstElement* e, gpointer) {
   own<GstObject> top(GST_OBJECT(gst_object_ref(e)));
   while (GstObject* const above = gst_object_get_parent(top.get())) top.reset(above);

@@ -32,7 +32,8 @@ class gstreamer_buffer {
   /// When it is to be presented, as GStreamer says (PTS), and for how long.
   std::optional<std::chrono::nanoseconds> time() const noexcept;
   std::optional<std::chrono::nanoseconds> duration() const noexcept;
-  /// What the bytes are: "video/x-raw, format=(string)GRAY8, width=(int)320, ...". Empty if no element has said so.
+  /// The caps say what the bytes are: "video/x-raw, format=(string)GRAY8, width=(int)320, ...". Empty if no element has
+  /// said so.
   const std::string& caps() const noexcept;
 
   /// Used by the library.
@@ -65,7 +66,7 @@ stream::source<gstreamer_buffer> gstreamer_source(const std::string& pipeline, c
 
 struct gstreamer_sink_options {
   std::string appsrc = "in";  ///< the name of the appsrc
-  /// What waits in the appsrc for the pipeline, at least 1 each; a call waits while there is as much.
+  /// Bounds of what waits in the appsrc for the pipeline, at least 1 each; a call waits while there is as much.
   std::size_t bytes_max = 4u << 20;
   std::size_t buffers_max = 64;
   /// How long `finish` and the destructor wait for the end of the pipeline, at least 1 ms.

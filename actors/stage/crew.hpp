@@ -73,7 +73,7 @@ class crew final : public streams::machine, public streams::scheduler, public st
 
   /// Calls a function, which neither throws nor blocks, once a time has come on the steady clock.
   using call_at = std::function<void(clock::time_point, std::function<void()>)>;
-  /// What a stream asks of what it runs on.
+  /// The surroundings of a stream: what it asks of what it runs on.
   struct surroundings {
     spawn_runner spawn;
     call_after after;

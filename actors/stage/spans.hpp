@@ -34,7 +34,6 @@ class spans {
     for (std::size_t i = 0; i < lanes_.size(); ++i)
       lanes_[i].open(sink, first_lane + static_cast<int>(i), "stream " + stream + ": " + names_[i]);
   }
-  bool are_on() const { return !lanes_.empty(); }
   void add(const streams::strand& s, std::uint64_t begin, std::uint64_t end) {
     const std::size_t i = numbers_.at(&s);
     lanes_[i].add(0, begin, end, names_[i].c_str());

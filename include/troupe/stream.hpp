@@ -42,7 +42,7 @@
 
 #include <troupe/detail/streams/joins.hpp>
 #include <troupe/detail/streams/sources.hpp>
-#include <troupe/detail/streams/stages.hpp>
+#include <troupe/detail/streams/ways.hpp>
 #include <troupe/detail/streams/zip.hpp>
 #include <troupe/error.hpp>
 #include <troupe/kernel.hpp>

@@ -24,6 +24,7 @@
 #include <troupe/troupe.hpp>
 
 #include "connectors/gstreamer.hpp"
+#include "tests/support/comes_true.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace {
@@ -34,19 +35,10 @@ namespace connect = troupe::connectors;
 using connect::gstreamer_buffer;
 using connect::gstreamer_sink;
 using connect::gstreamer_source;
+using test::comes_true;
 using bytes = std::vector<unsigned char>;
 
 constexpr std::chrono::seconds patience{30};
-
-template <class F>
-[[nodiscard]] bool comes_true(F holds) {
-  const auto end = std::chrono::steady_clock::now() + patience;
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::yield();
-  }
-  return true;
-}
 
 bytes content(const std::filesystem::path& path) {
   std::ifstream f(path, std::ios::binary);

@@ -25,6 +25,7 @@
 #include <troupe/troupe.hpp>
 
 #include "connectors/sockets.hpp"
+#include "tests/support/comes_true.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace {
@@ -34,18 +35,9 @@ namespace st = troupe::stream;
 namespace connect = troupe::connectors;
 using connect::framing;
 using connect::message;
+using test::comes_true;
 
 constexpr std::chrono::seconds patience{30};
-
-template <class F>
-[[nodiscard]] bool comes_true(F holds) {
-  const auto end = std::chrono::steady_clock::now() + patience;
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::yield();
-  }
-  return true;
-}
 
 // What a stream has got so far.
 class inbox {

@@ -13,6 +13,8 @@
 #include <iterator>
 #include <thread>
 
+#include "tests/support/comes_true.hpp"
+
 namespace test {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -37,17 +39,6 @@ inline std::size_t resident_bytes() {
   std::size_t all = 0, resident = 0;
   in >> all >> resident;
   return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-}
-
-/// Looks until it is true; false if it does not become true in time.
-template <class F>
-bool comes_true(F&& f, std::chrono::seconds limit = std::chrono::seconds(20)) {
-  const auto deadline = std::chrono::steady_clock::now() + limit;
-  while (!f()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::yield();
-  }
-  return true;
 }
 
 }  // namespace test

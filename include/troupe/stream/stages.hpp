@@ -17,10 +17,12 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/detail/streams/batch.hpp>
 #include <troupe/detail/streams/process.hpp>
 #include <troupe/detail/streams/reorder.hpp>
 #include <troupe/detail/streams/stages.hpp>
 #include <troupe/detail/streams/tasks.hpp>
+#include <troupe/detail/streams/ways.hpp>
 #include <troupe/detail/streams/windows.hpp>
 #include <troupe/stream/options.hpp>
 #include <troupe/stream/pipeline.hpp>

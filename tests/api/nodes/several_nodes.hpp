@@ -14,6 +14,8 @@
 
 #include <troupe/troupe.hpp>
 
+#include "tests/support/comes_true.hpp"
+
 namespace test {
 
 using namespace std::chrono_literals;
@@ -57,13 +59,5 @@ inline std::uint64_t tasks_of(const troupe::runtime& rt, const std::string& exec
   return 0;
 }
 inline troupe::task_options on(const std::string& node) { return {.where = troupe::scope::at(node)}; }
-
-/// Looks until it is true; false if it does not become true in time.
-template <class F>
-bool comes_true(F&& f, std::chrono::seconds limit = 30s) {
-  for (const auto deadline = std::chrono::steady_clock::now() + limit; !f(); std::this_thread::yield())
-    if (std::chrono::steady_clock::now() > deadline) return false;
-  return true;
-}
 
 }  // namespace test

@@ -204,13 +204,14 @@ TEST(stream_barriers, are_told_of_when_they_come_and_not_when_a_sink_returns) {
            });
   auto r = p.start(rt);
   auto in = r.input<int>("in");
-  for (int round = 0; round < 20; ++round) {
+  // Whether the barrier is before the second item is up to the threads, so it is tried until it was.
+  for (int round = 0; round < 300 && seen_inside == 0; ++round) {
     ASSERT_EQ(in.push(2 * round), st::pushed::ok);
     std::thread waits([&] {
       EXPECT_TRUE(r.barrier(test::patience));
       ++told;
     });
-    std::this_thread::yield();
+    for (int n = 0; n < 10 * round; ++n) std::this_thread::yield();
     ASSERT_EQ(in.push(2 * round + 1), st::pushed::ok);
     pushed = 2 * round + 1;
     waits.join();

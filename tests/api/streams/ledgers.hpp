@@ -11,6 +11,7 @@
 #include <troupe/stream.hpp>
 
 #include "../gates.hpp"
+#include "tests/support/comes_true.hpp"
 
 namespace test {
 
@@ -28,17 +29,6 @@ inline void expect_balanced(const troupe::stream::report& r) {
     EXPECT_EQ(e.pushed, e.taken + e.dropped + e.items) << e.to << "\n" << r.text();
     EXPECT_LE(e.items_max, e.items_bound) << e.to;
   }
-}
-
-/// Waits until a condition holds that other threads make true; false if it does not in time.
-template <class F>
-[[nodiscard]] bool comes_true(F holds) {
-  const auto end = std::chrono::steady_clock::now() + patience;
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::yield();
-  }
-  return true;
 }
 
 /// False if the stream does not end in time. Does not throw what it ended with.

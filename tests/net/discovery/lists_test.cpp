@@ -24,6 +24,7 @@
 #include "heard.hpp"
 #include "net/discovery/lists.hpp"
 #include "tests/net/credentials/files.hpp"
+#include "tests/support/comes_true.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace {
@@ -31,6 +32,7 @@ namespace {
 using namespace troupe;
 using namespace troupe::net;
 using namespace std::chrono_literals;
+using test::comes_true;
 using test::complaint;
 using test::heard;
 using test::put;
@@ -46,16 +48,6 @@ const endpoint a{"10.0.0.1", 1}, b{"10.0.0.2", 2}, c{"node.cluster", 3};
 void replace(const std::string& path, const std::string& text) {
   put(path + ".new", text);
   std::filesystem::rename(path + ".new", path);
-}
-
-template <class F>
-bool comes_true(F&& f) {
-  const auto deadline = std::chrono::steady_clock::now() + 20s;
-  while (!f()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::yield();
-  }
-  return true;
 }
 
 TEST(address_lists, have_one_address_a_line_and_comments) {

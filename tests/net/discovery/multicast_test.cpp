@@ -20,28 +20,20 @@
 #include "net/discovery.hpp"
 #include "net/discovery/datagram.hpp"
 #include "tests/net/credentials/files.hpp"
+#include "tests/support/comes_true.hpp"
 
 namespace {
 
 using namespace troupe;
 using namespace troupe::net;
 using namespace std::chrono_literals;
+using test::comes_true;
 using test::complaint;
 using test::heard;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-template <class F>
-bool comes_true(F&& f) {
-  const auto deadline = std::chrono::steady_clock::now() + 20s;
-  while (!f()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::yield();
-  }
-  return true;
-}
 
 sockaddr_in address(const std::string& host, std::uint16_t port) {
   sockaddr_in a{};

@@ -40,14 +40,14 @@ class state_account {
 
   /// Throws error(out_of_memory), and counts nothing, if that is more than the stream may keep.
   void grow(std::size_t n) {
-    if (used_.get() + n > reserved_ && !reserve(used_.get() + n)) refuse(used_.get() + n);
+    make_room(n);
     used_.add(n);
   }
   /// Makes sure that so much more may be kept, for what cannot be undone otherwise. Throws as `grow`.
   void make_room(std::size_t n) {
     if (used_.get() + n > reserved_ && !reserve(used_.get() + n)) refuse(used_.get() + n);
   }
-  /// The same for what has grown already; `check` says then that it was too much.
+  /// Counts what has grown already, however much; `check` throws from then on if it was too much.
   void has_grown(std::size_t n) noexcept {
     if (used_.get() + n > reserved_) reserve(used_.get() + n, false);
     used_.add(n);
