@@ -193,6 +193,10 @@ std::string report::text() const {
         number{x.in}, number{x.out}, seconds > 0 ? static_cast<double>(x.out) / seconds : 0, number{x.dead},
         number{x.retries}, us(x.service.quantile(0.5)), us(x.service.quantile(0.99)));
   for (const stage_report& x : stages)
+    if (x.transfer.max() > std::chrono::nanoseconds(0))
+      add(s, "  %s: items have waited for copies, us: p50 %.2f, p99 %.2f, max %.2f\n", x.name.c_str(),
+          us(x.transfer.quantile(0.5)), us(x.transfer.quantile(0.99)), us(x.transfer.max()));
+  for (const stage_report& x : stages)
     if (x.ahead != 0)
       add(s, "  %s: %llu items were ahead of this machine's clock and have not moved the watermark\n", x.name.c_str(),
           number{x.ahead});

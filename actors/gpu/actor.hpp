@@ -126,6 +126,7 @@ class gpu_actor final : public gpu, public std::enable_shared_from_this<gpu_acto
   void look_for_complaints(job&);
   void spoil_readers(const job& failed);
   void give_up_result(job&);
+  void note_bytes_in(job&) const;
   void learn_link();
   void check_deadline();
   [[noreturn]] void complain_no_room(const job&) const;

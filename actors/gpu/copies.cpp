@@ -1,6 +1,8 @@
 // What this file is for: copies between a device's memory and the host's: before a task, after it, of tiles that go.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
 #include "actors/gpu/boxes.hpp"
 #include "actors/gpu/memory.hpp"
 #include "actors/logic/data/home_box.hpp"
@@ -39,11 +41,20 @@ void gpu_memory::fill_in(gpu_job& j) {
   for (const gpu_job::held& h : j.copies) {
     const replica& r = *h.copy;
     lanes_.wait(j.route.lane, r.ready.lane, r.ready.until);
+    if (r.ready.lane == lane_in) await_in(j, r.ready.until);
     if (h.written)
       for (const replica::use& u : r.read_by) lanes_.wait(j.route.lane, u.lane, u.until);
   }
-  if (j.route.memory_ready != 0) lanes_.wait(j.route.lane, lane_in, j.route.memory_ready);
+  if (j.route.memory_ready != 0) {
+    lanes_.wait(j.route.lane, lane_in, j.route.memory_ready);
+    await_in(j, j.route.memory_ready);
+  }
   finish_assembly(j);
+}
+
+// Notes bytes that the job waits for, so that it is timed when they are here.
+void gpu_memory::await_in(gpu_job& j, devices::ticket until) const {
+  if (!lanes_.has_reached(lane_in, until)) j.route.all_in = std::max(j.route.all_in, until);
 }
 
 void gpu_memory::bring_in(const gpu_job& j, replica& r) {

@@ -67,6 +67,7 @@ struct gpu_job {
     int lane = 0, compute = 0;  // that it ends on, that its kernel runs on
     devices::ticket end = 0;
     devices::ticket memory_ready = 0;  // of the lane of copies in: room for parts, and what came in for them
+    devices::ticket all_in = 0;        // of the same lane: all bytes that it waits for are here; 0: they are
   };
   /// Numbers of its kernels' launches; none while `last` is below `first`.
   struct launch_range {
@@ -90,7 +91,7 @@ struct gpu_job {
     failure = {};
     launched = counted = from_host = false;
     route.end = 0;
-    route.memory_ready = 0;
+    route.memory_ready = route.all_in = 0;
     launches = {};
   }
 

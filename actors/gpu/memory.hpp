@@ -136,6 +136,7 @@ class gpu_memory {
   logic::replica* hold(gpu_job&, int access, array_core&, std::uint32_t tile, bool written, bool whole);
   bool reserve_part(gpu_job&, int access);
   bool reserve_sources(gpu_job&, const access&, gpu_job::part&);
+  void await_in(gpu_job&, devices::ticket until) const;
   void bring_in(const gpu_job&, logic::replica&);
   static std::shared_ptr<peer_loan> loan_of(const gpu_job&, const array_core&, std::uint32_t tile);
   void copy_lent(const peer_loan&, devices::device_pointer to, const devices::strides&, const logic::box4& what);

@@ -42,7 +42,8 @@ bool gpu_actor::collect() {
   clocks_.begin_look();
   learn_link();
   bool any = false;
-  for (const job& j : jobs_) {
+  for (job& j : jobs_) {
+    note_bytes_in(j);
     if (!may_end(j)) continue;
     clocks_.count(j.route.compute);
     any = true;
@@ -59,6 +60,14 @@ bool gpu_actor::collect() {
   }
   if (time_.has_limit() && !jobs_.empty()) check_deadline();
   return any;
+}
+
+// Times how long the job has waited for bytes, once they are here. A job that is seen to have ended at the same look
+// has waited until then at most.
+void gpu_actor::note_bytes_in(job& j) const {
+  if (j.route.all_in == 0 || !(lanes_.has_reached(lane_in, j.route.all_in) || may_end(j))) return;
+  j.route.all_in = 0;
+  if (j.task && j.task->extra) j.task->extra->data_wait_ns += static_cast<float>(time_.ns_of(ticks() - j.begin));
 }
 
 // Reports how long copies in took, if their end was seen as it happened.

@@ -57,9 +57,18 @@ placement::data_verdict placement::judge_data(task_record& t) {
   return {};
 }
 
+// Times how long a task waits for bytes, over all looks at it. For what reads its extra part; see streams.
+void placement::note_data_wait(task_extra& x, bool waits) const {
+  if (waits == (x.data_wait_began != 0)) return;
+  const std::uint64_t now = clock_.ticks();
+  if (!waits) x.data_wait_ns += static_cast<float>(static_cast<double>(now - x.data_wait_began) * clock_.ns_per_tick());
+  x.data_wait_began = waits ? now : 0;
+}
+
 // Applies the decision; true if the task must wait, or has failed because its data is lost.
 bool placement::must_wait_for_data(task_record& t) {
   const data_verdict v = judge_data(t);
+  if (t.extra) note_data_wait(*t.extra, v.waits);
   if (v.lost) fail_unstarted(t, v.lost);
   return v.waits || v.lost;
 }

@@ -328,6 +328,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   };
   data_verdict judge_data(task_record&);
   bool must_wait_for_data(task_record&);
+  void note_data_wait(task_extra&, bool waits) const;
   void account_for_data(task_record&);
   void account_for_transfer(task_record&);
   void free_if_unused(array_core&);

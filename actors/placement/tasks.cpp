@@ -187,11 +187,12 @@ void placement::work_off() {
   work_.retire_all([this](task_record& t) { retire(t); });
 }
 
-// Counts a chunk of a for_each at the executor that ran it, for `explain`.
+// Counts a chunk of a for_each at the executor that ran it, for `explain`, and how long it has waited for bytes.
 void placement::note_chunk(const task_record& t) {
   if (!(t.marks & mark_sent) || t.measured_ns == never_ran) return;
   auto* const join = reinterpret_cast<task_record*>(t.successors[0] & ~std::uintptr_t{1});
   if (join->kind != task_kind::join || !join->extra) return;
+  if (t.extra) join->extra->data_wait_ns = std::max(join->extra->data_wait_ns, t.extra->data_wait_ns);
   std::vector<std::uint64_t>& at = join->extra->chunks_at;
   if (at.size() <= t.executor) at.resize(t.executor + 1u);
   ++at[t.executor];

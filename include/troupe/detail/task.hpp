@@ -198,6 +198,8 @@ struct task_extra {
   bool read_elsewhere = false;           // a node runs it, and tasks that read what it writes may run elsewhere
   std::vector<written_copy> written;     // copies that its thread is to make; see execution/written_copies.hpp
   bool no_pulls = false;                 // one of them has failed: what it reads comes from here
+  std::uint64_t data_wait_began = 0;     // it waits for bytes since then, in ticks; 0: it does not. Placement's
+  float data_wait_ns = 0;                // for so long it has waited for copies of bytes; of a join: the longest chunk
   std::size_t chunks = 0;                // of a join: how many there are
   std::vector<std::uint64_t> chunks_at;  // of them, by executor, have ended there; placement's
 };
@@ -296,6 +298,10 @@ struct alignas(64) task_record {
   alignas(8) std::byte storage[storage_size];
 };
 static_assert(sizeof(task_record) == 256);
+
+/// Returns for how long a task has waited for copies of bytes, in ns; where nothing counts them, as for tasks without
+/// options, 0. Of a task that has ended well.
+inline float data_wait_ns(const task_record& t) { return t.extra ? t.extra->data_wait_ns : 0; }
 
 }  // namespace detail
 }  // namespace troupe

@@ -18,6 +18,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <typeinfo>
@@ -53,7 +54,8 @@ class inlet {
 struct counts {
   tally in, out, created, absorbed, dropped, late, ahead, dead, retries, held;
   troupe::stream::recorder service;
-  std::atomic<std::int64_t> reached_ns{mark::never};  // of event time: by marks
+  std::optional<troupe::stream::recorder> transfer{};  // of stages whose work may need copies
+  std::atomic<std::int64_t> reached_ns{mark::never};   // of event time: by marks
   void note(const mark& m) { reached_ns.store(m.event_ns, std::memory_order_relaxed); }
   void add_to(troupe::stream::stage_report& r) const {
     r.in += in.get();
@@ -67,6 +69,7 @@ struct counts {
     r.retries += retries.get();
     r.held += held.get();
     r.service += service.read();
+    if (transfer) r.transfer += transfer->read();
     const std::int64_t ns = reached_ns.load(std::memory_order_relaxed);
     if (ns == mark::never) return;
     const troupe::stream::event_point at{std::chrono::nanoseconds(ns)};

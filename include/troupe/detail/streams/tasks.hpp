@@ -51,6 +51,7 @@ class tasks_lane final : public inlet<T> {
     how_.priority = o.priority;
     how_.retries = o.retries;
     how_.stop = stop_.get_token();
+    counted.transfer.emplace();
   }
 
   demand push(T&& item, const origin& from) override {
@@ -100,6 +101,7 @@ class tasks_lane final : public inlet<T> {
     std::exception_ptr error{};  // that the function has thrown
     int attempts = 0;
     std::int64_t begun_ns = 0;
+    float transfer_ns = 0;                             // of the task that has waited longest for bytes
     std::chrono::steady_clock::time_point again_at{};  // where it waits to be tried again
     bool waits = false;
     std::optional<mark> behind{};
@@ -109,6 +111,7 @@ class tasks_lane final : public inlet<T> {
     ++x.attempts;
     x.begun_ns = x.from.due_ns != 0 ? now_ns() : 0;
     x.error = nullptr;
+    x.transfer_ns = 0;
     x.made.reset();
     x.tasks.clear();
     try {
@@ -184,6 +187,7 @@ class tasks_lane final : public inlet<T> {
       if (why) break;
       try {
         t.get();
+        x.transfer_ns = std::max(x.transfer_ns, data_wait_ns(*t.task()));
       } catch (...) {
         why = std::current_exception();
       }
@@ -221,7 +225,10 @@ class tasks_lane final : public inlet<T> {
     flying_.erase(flying_.begin() + static_cast<std::ptrdiff_t>(i));
     demand d = demand::more;
     if (passes) {
-      if (x->begun_ns != 0) counted.service.record(now_ns() - x->begun_ns);
+      if (x->begun_ns != 0) {
+        counted.service.record(now_ns() - x->begun_ns);
+        counted.transfer->record(static_cast<std::int64_t>(x->transfer_ns));
+      }
       counted.held.take(1);
       counted.out.add();
       if constexpr (in_place)
