@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "benchmarks.hpp"
 
+#include "bench/loops/rows.hpp"
 #include "bench/streams/rows.hpp"
 #include "bench/taskbench/rows.hpp"
 #include "cholesky.hpp"
@@ -341,6 +342,7 @@ std::vector<group> all_groups(const settings& how) {
       if (group.name == name) group.rows.push_back(each);
   }
   groups.push_back(taskbench_group(how));
+  groups.push_back(loops_group(how));
   groups.push_back(stream_group(how));
   for (auto& each : device_groups(how)) groups.push_back(std::move(each));
   return groups;

@@ -25,6 +25,8 @@ struct gemm_problem;
 struct out_of_core_problem;
 class step_problem;
 class stream_problem;
+class life_problem;
+class rank_problem;
 
 /// The cost of the timed part of one workload, all of it together (not per task).
 struct cost {
@@ -127,6 +129,13 @@ class contender {
   /// All items of the stream through all its stages; making the stream is not timed, starting and ending it is. The
   /// caller checks the problem afterwards.
   virtual std::optional<cost> stream(stream_problem&) { return {}; }
+  /// All steps of Life, in tiles of so many rows and columns where there are any. Checks the cells.
+  virtual std::optional<cost> life(life_problem&, [[maybe_unused]] std::size_t rows,
+                                   [[maybe_unused]] std::size_t columns) {
+    return {};
+  }
+  /// All steps of PageRank, in chunks of so many nodes where there are any. Checks the ranks.
+  virtual std::optional<cost> page_rank(rank_problem&, [[maybe_unused]] std::size_t chunk) { return {}; }
   /// True if the steps run in another process, which checks them.
   [[nodiscard]] virtual bool checks_itself() const { return false; }
 

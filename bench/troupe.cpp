@@ -4,6 +4,7 @@
 //
 // Handles are one-tile arrays over memory of the benchmark, as StarPU registers memory of its caller. Idle workers
 // sleep, so there is nothing to pause between turns.
+#include "bench/loops/troupe_loops.hpp"
 #include "bench/streams/troupe_streams.hpp"
 #include "bench/taskbench/steps.hpp"
 #include "cholesky.hpp"
@@ -296,6 +297,13 @@ class troupe_runtime final : public contender {
     const meter clock;
     rt_->run(graph).get();
     return clock.stop();
+  }
+
+  std::optional<cost> life(life_problem& problem, std::size_t rows, std::size_t columns) override {
+    return life_on(*rt_, problem, rows, columns);
+  }
+  std::optional<cost> page_rank(rank_problem& problem, std::size_t chunk) override {
+    return page_rank_on(*rt_, problem, chunk);
   }
 
   std::optional<cost> stream(stream_problem& problem) override { return stream_on(*rt_, problem); }

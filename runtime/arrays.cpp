@@ -101,6 +101,7 @@ array_core* new_array(engine& the_engine, array_spec s) {
   if (written)
     for (std::uint32_t t = 0; t < a->tile_count; ++t) a->states[t].valid = true;
   a->rt = &the_engine.state();
+  a->stays_packed = a->tile_count == 1 || a->spec.adopted || a->rt->bounded;
   a->id = a->rt->array_ids.fetch_add(1, std::memory_order_relaxed) + 1;
   a->rt->retain();
   a->rt->arrays.fetch_add(1, std::memory_order_relaxed);

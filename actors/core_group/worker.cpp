@@ -45,6 +45,7 @@ std::exception_ptr thread_ended(const task_record& t, const std::string& executo
   bodies_.emplace_back();
   contexts_.push_back(
       std::make_unique<run_context>(at_.host, at_.rt, buffers_, at_.executor.c_str(), at_.stopping, context()));
+  contexts_.back()->use_rooms();
 }
 
 inline run_context& worker::enter(task_record& t, standing body, task_record* run) {

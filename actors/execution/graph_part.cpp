@@ -38,7 +38,9 @@ const task_ops graph_part::receiver_ops{
     kernel_info{.name = "take from another part"}};
 
 graph_part::graph_part(part_name n, outlet& o, std::vector<array_core*> shadows, std::vector<bound_tile> bound)
-    : name_(std::move(n)), outlet_(o), shadows_(std::move(shadows)), bound_(std::move(bound)) {}
+    : name_(std::move(n)), outlet_(o), shadows_(std::move(shadows)), bound_(std::move(bound)) {
+  for (array_core* a : shadows_) a->stays_packed.store(true, std::memory_order_relaxed);  // others own their tiles
+}
 
 graph_part::~graph_part() {
   for (array_core* a : shadows_) release(a);
@@ -113,16 +115,21 @@ void graph_part::bind(task_record& t) {
     if (!x.array) continue;
     if (n == bound_.size() || x.where) throw error(errc::protocol_error, "a part of a graph that holds other tiles");
     const bound_tile& b = bound_[n++];
-    if (b.shadow->bytes_of(b.tile) != x.array->bytes_of(x.tile))
+    if (b.shadow->spec.element != x.array->spec.element || b.shadow->tile_box(b.tile) != x.array->tile_box(x.tile))
       throw error(errc::protocol_error, "a part of a graph that holds tiles of other sizes");
     std::byte* const bytes = host_tile(*t.rt, *x.array, x.tile, x.mode == access_mode::write);
+    b.shadow->bytes[b.tile].room.store(x.array->bytes[x.tile].room.load(std::memory_order_acquire),
+                                       std::memory_order_release);
     b.shadow->bytes[b.tile].data.store(bytes, std::memory_order_release);
   }
   if (n != bound_.size()) throw error(errc::protocol_error, "a part of a graph that holds fewer tiles");
 }
 
 void graph_part::unbind() noexcept {
-  for (const bound_tile& b : bound_) b.shadow->bytes[b.tile].data.store(nullptr, std::memory_order_release);
+  for (const bound_tile& b : bound_) {
+    b.shadow->bytes[b.tile].data.store(nullptr, std::memory_order_release);
+    b.shadow->bytes[b.tile].room.store(nullptr, std::memory_order_release);
+  }
 }
 
 void graph_part::begin(graph_run& g, task_record& t, std::function<void()> call) {

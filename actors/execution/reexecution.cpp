@@ -101,7 +101,7 @@ void copy_tile(runtime_state& rt, const array_core& to, std::byte* to_bytes, con
   const logic::box4 b = to.tile_box(tile);
   std::array<index_t, rank_max> count;
   for (int d = 0; d < rank_max; ++d) count[d] = b.size(d);
-  rt.host->copy(to_bytes, host_strides(to, b), from_bytes, host_strides(from, b), count, to.spec.element);
+  rt.host->copy(to_bytes, host_strides(to, tile), from_bytes, host_strides(from, tile), count, to.spec.element);
 }
 
 class reexecutor {
@@ -276,8 +276,7 @@ class reexecutor {
       if (r.where == origin::step) return made_.at(r.what).data();
       if (r.where == origin::kept) return const_cast<std::byte*>(kept_(r.what));
       std::byte* const home = host_tile(rt_, *u.array, tile, false);
-      const logic::box4 b = u.stand_in->tile_box(tile);
-      if (host_strides(*u.array, b) == host_strides(*u.stand_in, b)) return home;
+      if (host_strides(*u.array, tile) == host_strides(*u.stand_in, tile)) return home;
       const buffer& packed = old_bytes_.emplace_back(rt_, u.stand_in->bytes_of(tile));
       copy_tile(rt_, *u.stand_in, packed.data(), *u.array, home, tile);
       return packed.data();

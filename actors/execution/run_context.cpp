@@ -1,4 +1,4 @@
-// What this file is for: views in place, windows assembled with their borders, commit, roll back, reductions.
+// What this file is for: the views of a body, commit, roll back, reductions; and the buffers for that.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/execution/run_context.hpp"
@@ -12,6 +12,7 @@
 #include "actors/logic/data/reduction.hpp"
 #include "actors/memory/host_tiles.hpp"
 #include "actors/memory/tile_memory.hpp"
+#include "actors/memory/tile_room.hpp"
 
 namespace troupe::detail {
 
@@ -58,43 +59,7 @@ void scratch::empty(buffer& b) noexcept {
   b = {};
 }
 
-// ---- parts of tiles that are elsewhere ------------------------------------------------------------------------------
-
-namespace {
-bool is_inside(const point4& p, const box4& b) {
-  for (int d = 0; d < rank_max; ++d)
-    if (p[d] < b.lo[d] || p[d] >= b.hi[d]) return false;
-  return true;
-}
-// Returns the bytes from the start of a box to the element at `p`.
-std::size_t bytes_to(const home_box& box, const point4& p) {
-  const auto stride = packed_strides(box.where);
-  index_t offset = 0;
-  for (int d = 0; d < rank_max; ++d) offset += (p[d] - box.where.lo[d]) * stride[d];
-  return static_cast<std::size_t>(offset) * box.array->spec.element;
-}
-}  // namespace
-
-// True if the task has been given parts of the array's tiles, in place of these.
-bool run_context::has_boxes_of(const array_core& a) const {
-  if (!task()->extra) return false;
-  const auto& all = task()->extra->home_boxes;
-  return std::ranges::any_of(all, [&](const auto& b) { return b->array == &a; });
-}
-
-// Returns the box that the task has been given for that element of a tile, or null: then the host's tile is current.
-const home_box* run_context::box_at(const array_core& a, std::uint32_t tile, const point4& p) const {
-  if (!task()->extra) return nullptr;
-  for (const auto& b : task()->extra->home_boxes)
-    if (b->array == &a && b->tile == tile && is_inside(p, b->where)) return b.get();
-  return nullptr;
-}
-
 // ---- tiles ----------------------------------------------------------------------------------------------------------
-
-std::byte* run_context::tile(array_core& a, std::uint32_t t, bool overwritten) {
-  return host_tile(rt_, a, t, overwritten);
-}
 
 raw_view run_context::view_of(int i) {
   try {
@@ -112,7 +77,8 @@ raw_view run_context::make_view(int i) {
   access& x = task()->accesses[i];
   if (!x.where && x.array->tile_count == 1)
     if (std::byte* const data = x.array->bytes[0].data.load(std::memory_order_acquire);
-        data && (x.mode != access_mode::update || !task()->extra))
+        data && !x.array->bytes[0].room.load(std::memory_order_acquire) &&
+        (x.mode != access_mode::update || !task()->extra))
       return view_of_whole(*x.array, data);
   if (x.mode == access_mode::reduce) return partial_view(x);
   const bool restorable = task()->extra && attempt_ <= task()->extra->options.retries && x.mode == access_mode::update;
@@ -138,10 +104,11 @@ raw_view run_context::view_of_tile(access& x, bool restorable) {
   const box4 b = a.tile_box(x.tile);
   raw_view v;
   v.name = a.spec.name.c_str();
+  if (x.mode == access_mode::write && uses_rooms_) make_room(rt_, a, x.tile);
   v.data = tile(a, x.tile, x.mode == access_mode::write);
   v.lo = b.lo;
   v.hi = b.hi;
-  v.stride = host_strides(a, b);
+  v.stride = host_strides(a, x.tile);
   if (x.worker != 0)  // a sub-array that is exactly this tile: coordinates start at 0
     for (int d = 0; d < rank_max; ++d) {
       v.hi[d] -= v.lo[d];
@@ -174,12 +141,13 @@ raw_view run_context::view_of_box(access& x, bool restorable) {
       }
     }
     if (tb.contains(b) || (a.spec.adopted && !has_boxes_of(a))) {
-      v.stride = host_strides(a, tb);
+      v.stride = host_strides(a, first);
       v.data = element_at(a, first, tb, v.stride, b.lo);
       if (restorable) keep_for_retry(x, r, b);
       return v;
     }
   }
+  if (x.mode == access_mode::read && show_in_room(x, b, v)) return v;
   // Other views are assembled: contiguous, with borders. They are written back on success only.
   index_t step = 1;
   for (int d = rank_max - 1; d >= 0; --d) {
@@ -199,117 +167,6 @@ void run_context::keep_for_retry(access& x, const region& r, const box4& b) {
   std::byte* const saved = scratch_.take(static_cast<std::size_t>(b.volume()) * a.spec.element, a);
   gather(r, a, b, saved);
   held_.push_back({&x, nullptr, b, saved, false, nullptr});
-}
-
-const std::byte* run_context::element_at(array_core& a, const point4& p) {
-  const std::uint32_t t = a.tile_at(p);
-  if (const home_box* const box = box_at(a, t, p)) return box->bytes.get() + bytes_to(*box, p);
-  const box4 tb = a.tile_box(t);
-  return element_at(a, t, tb, host_strides(a, tb), p);
-}
-
-std::byte* run_context::element_at(array_core& a, std::uint32_t t, const box4& tb, const devices::strides& stride,
-                                   const point4& p) {
-  index_t offset = 0;
-  for (int d = 0; d < rank_max; ++d) offset += (p[d] - tb.lo[d]) * stride[d];
-  return tile(a, t, false) + static_cast<std::size_t>(offset) * a.spec.element;
-}
-
-// ---- assembling -----------------------------------------------------------------------------------------------------
-
-void run_context::gather(const region& r, array_core& a, const box4& view, std::byte* to) {
-  const int last = a.spec.rank - 1;
-  const std::size_t run = static_cast<std::size_t>(view.size(last)) * a.spec.element;
-  point4 at = view.lo;
-  for (;;) {
-    gather_run(r, a, at, view.size(last), to);
-    to += run;
-    int d = last - 1;
-    while (d >= 0 && ++at[d] == view.hi[d]) {
-      at[d] = view.lo[d];
-      --d;
-    }
-    if (d < 0) break;
-  }
-  bytes_ += static_cast<std::uint64_t>(view.volume()) * a.spec.element;
-}
-
-// Copies one run along the array's last dimension, borders included.
-void run_context::gather_run(const region& r, array_core& a, point4 at, index_t count, std::byte* to) {
-  const int last = a.spec.rank - 1;
-  const std::size_t e = a.spec.element;
-  for (int d = 0; d < last; ++d) {
-    const index_t n = r.limit_hi[d] - r.limit_lo[d];
-    if (at[d] >= r.limit_lo[d] && at[d] < r.limit_hi[d]) continue;
-    if (r.edge == border::fill) {
-      host_.fill(to, r.fill.data(), e, static_cast<std::size_t>(count));
-      return;
-    }
-    at[d] = r.edge == border::clamp ? std::clamp(at[d], r.limit_lo[d], r.limit_hi[d] - 1)
-                                    : r.limit_lo[d] + ((at[d] - r.limit_lo[d]) % n + n) % n;
-  }
-  const index_t lo = r.limit_lo[last], hi = r.limit_hi[last], n = hi - lo;
-  const index_t end = at[last] + count;
-  for (index_t i = at[last]; i < end;) {
-    if (i >= lo && i < hi) {
-      const index_t length = std::min(end, hi) - i;
-      to = copy_inside(a, at, i, length, to);
-      i += length;
-    } else if (r.edge != border::fill && r.edge != border::clamp) {  // the array repeats
-      const index_t source = lo + ((i - lo) % n + n) % n, length = std::min(end - i, hi - source);
-      to = copy_inside(a, at, source, length, to);
-      i += length;
-    } else {
-      const index_t until = i < lo ? std::min(end, lo) : end;
-      point4 edge = at;
-      edge[last] = i < lo ? lo : hi - 1;
-      host_.fill(to, r.edge == border::fill ? r.fill.data() : element_at(a, edge), e,
-                 static_cast<std::size_t>(until - i));
-      to += static_cast<std::size_t>(until - i) * e;
-      i = until;
-    }
-  }
-}
-
-// Copies elements along the last dimension from coordinate `source` of it on, tile by tile; returns where they end.
-std::byte* run_context::copy_inside(array_core& a, point4 at, index_t source, index_t length, std::byte* to) {
-  const int last = a.spec.rank - 1;
-  while (length > 0) {
-    at[last] = source;
-    const std::uint32_t t = a.tile_at(at);
-    const box4 tb = a.tile_box(t);
-    const home_box* const box = box_at(a, t, at);
-    const index_t here = std::min(length, (box ? box->where : tb).hi[last] - source);
-    const std::size_t bytes = static_cast<std::size_t>(here) * a.spec.element;
-    std::memcpy(to, box ? box->bytes.get() + bytes_to(*box, at) : element_at(a, t, tb, host_strides(a, tb), at), bytes);
-    to += bytes;
-    source += here;
-    length -= here;
-  }
-  return to;
-}
-
-void run_context::scatter(array_core& a, const box4& view, const std::byte* from) {
-  std::array<index_t, rank_max> fs;
-  index_t step = 1;
-  for (int d = rank_max - 1; d >= 0; --d) {
-    fs[d] = step;
-    step *= view.size(d);
-  }
-  a.each_tile(view, [&](std::uint32_t t, const box4& tb) {
-    const box4 part = intersect(view, tb);
-    const auto ts = host_strides(a, tb);
-    index_t to_offset = 0, from_offset = 0;
-    std::array<index_t, rank_max> count;
-    for (int d = 0; d < rank_max; ++d) {
-      to_offset += (part.lo[d] - tb.lo[d]) * ts[d];
-      from_offset += (part.lo[d] - view.lo[d]) * fs[d];
-      count[d] = part.size(d);
-    }
-    host_.copy(tile(a, t, part == tb) + static_cast<std::size_t>(to_offset) * a.spec.element, ts,
-               from + static_cast<std::size_t>(from_offset) * a.spec.element, fs, count, a.spec.element);
-  });
-  bytes_ += static_cast<std::uint64_t>(view.volume()) * a.spec.element;
 }
 
 // ---- reductions -----------------------------------------------------------------------------------------------------
@@ -359,7 +216,7 @@ void combine_partials(task_record& t, devices::device& host, run_context& c) {
   auto& parts = red.idle;
   for (std::size_t step = 1; step < parts.size(); step *= 2)
     for (std::size_t i = 0; i + step < parts.size(); i += 2 * step)
-      red.combiner(parts[i].get(), parts[i + step].get(), count);
+      red.combiner->combine(parts[i].get(), parts[i + step].get(), count);
   const raw_view v = c.view_of(0);
   if (count == 0) return;
   // Elements that no task had written start from the identity.
@@ -388,7 +245,7 @@ void combine_partials(task_record& t, devices::device& host, run_context& c) {
     each_run(
         b, [&](std::byte* to, const std::byte*, std::size_t n) { host.fill(to, red.identity.data(), red.element, n); });
   if (parts.empty()) return;
-  each_run(red.where, [&](std::byte* to, const std::byte* from, std::size_t n) { red.combiner(to, from, n); });
+  each_run(red.where, [&](std::byte* to, const std::byte* from, std::size_t n) { red.combiner->combine(to, from, n); });
   parts.clear();  // a recorded reduction begins anew with the next run
   red.taken = 0;
 }
@@ -420,6 +277,7 @@ void run_context::finish() noexcept {
   for (held& h : held_) {
     if (h.assembled) scratch_.give_back(h.data);
     if (h.saved) scratch_.give_back(h.saved);
+    if (h.room) h.room->leave();
     if (!h.partial) continue;
     reduction& red = *h.what->where->partials;
     std::lock_guard hold(red.lock);

@@ -22,6 +22,7 @@
 namespace troupe::detail {
 
 class tile_memory;
+class tile_room;
 
 /// Reusable buffers of one thread; no allocation in steady state.
 class scratch {
@@ -77,6 +78,9 @@ class run_context : public task_context {
   }
   raw_view view_of(int access) override;
 
+  /// Has windows shown where their tile is, if there is room for them: for bodies each of whose runs ends with `commit`
+  /// or `roll_back`.
+  void use_rooms() { uses_rooms_ = true; }
   void next_attempt() {
     ++attempt_;
     failure_ = errc::task_failed;
@@ -104,18 +108,23 @@ class run_context : public task_context {
     std::byte* saved = nullptr;  // the contents before the body, if a retry needs them
     bool assembled = false;
     view_bytes partial;
+    tile_room* room = nullptr;  // shows a window
   };
 
   static bool asks_to_stop(const task_record& t) { return t.extra && t.extra->options.stop.stop_requested(); }
   raw_view make_view(int access);
   raw_view view_of_tile(access&, bool restorable);
   raw_view view_of_box(access&, bool restorable);
+  bool show_in_room(access&, const logic::box4& view, raw_view&);
+  void fill_rim(const region&, array_core&, const logic::box4& view, const logic::box4& tile, tile_room&);
+  void fill_column(const region&, array_core&, const logic::box4& tile, index_t at, tile_room&);
   static raw_view view_of_whole(const array_core&, std::byte*);
   void keep_for_retry(access&, const region&, const logic::box4&);
   const std::byte* element_at(array_core&, const logic::point4&);
   std::byte* element_at(array_core&, std::uint32_t tile, const logic::box4& tile_box, const devices::strides&,
                         const logic::point4&);
   bool has_boxes_of(const array_core&) const;
+  static std::size_t bytes_to(const home_box&, const logic::point4&);
   const home_box* box_at(const array_core&, std::uint32_t tile, const logic::point4&) const;
   std::byte* tile(array_core&, std::uint32_t, bool overwritten);
   void gather(const region&, array_core&, const logic::box4& view, std::byte* to);
@@ -136,6 +145,7 @@ class run_context : public task_context {
   int attempt_ = 1;
   errc failure_ = errc::task_failed;
   std::uint64_t bytes_ = 0;
+  bool uses_rooms_ = false;
   std::vector<held> held_;
 };
 

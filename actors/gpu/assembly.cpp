@@ -95,7 +95,7 @@ void gpu_memory::start_assembly(gpu_job& j, std::size_t index) {
     }
     const home_box* const box = box_of(*j.task, a, s.piece);
     const box4 b = box ? box->where : a.tile_box(s.piece.tile);
-    const counts from_stride = box ? packed_strides(b) : host_strides(a, b);
+    const counts from_stride = box ? packed_strides(b) : host_strides(a, s.piece.tile);
     const std::byte* from = (box ? box->bytes.get() : host_tile(rt_, a, s.piece.tile, false)) +
                             static_cast<std::size_t>(offset_in(b, from_stride, s.piece.from.lo)) * a.spec.element;
     device_->copy_in(lane_in, {p.memory, to}, v.stride, from, from_stride, counts_of(s.piece.to), a.spec.element);

@@ -67,8 +67,8 @@ void gpu_memory::bring_in(const gpu_job& j, replica& r) {
     r.source = loan;
     copy_lent(*loan, {r.memory, 0}, packed_strides(b), b);
   } else {
-    device_->copy_in(lane_in, {r.memory, 0}, packed_strides(b), host_tile(rt_, a, r.tile, false), host_strides(a, b),
-                     counts_of(b), a.spec.element);
+    device_->copy_in(lane_in, {r.memory, 0}, packed_strides(b), host_tile(rt_, a, r.tile, false),
+                     host_strides(a, r.tile), counts_of(b), a.spec.element);
     note_arrival(host_space, r.bytes);
   }
   r.filled = true;
@@ -151,7 +151,8 @@ void gpu_memory::send_home(replica& r, gpu_job& j) {
   const box4 b = a.tile_box(r.tile);
   std::byte* to = host_tile(rt_, a, r.tile, true);
   lanes_.wait(lane_out, r.ready.lane, r.ready.until);
-  device_->copy_out(lane_out, to, host_strides(a, b), {r.memory, 0}, packed_strides(b), counts_of(b), a.spec.element);
+  device_->copy_out(lane_out, to, host_strides(a, r.tile), {r.memory, 0}, packed_strides(b), counts_of(b),
+                    a.spec.element);
   count_out(r.bytes);
   j.leaving.copy = &r;
   j.leaving.version = r.version;

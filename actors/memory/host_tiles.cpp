@@ -3,13 +3,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/memory/host_tiles.hpp"
 
+#include <memory>
+#include <utility>
+
 #include "actors/memory/runtime_state.hpp"
+#include "actors/memory/tile_room.hpp"
 
 namespace troupe::detail {
 
 using logic::box4;
 
-std::array<index_t, rank_max> host_strides(const array_core& a, const box4& tile_box) {
+std::array<index_t, rank_max> host_strides(const array_core& a, std::uint32_t tile) {
+  if (const tile_room* const room = a.bytes[tile].room.load(std::memory_order_acquire)) return room->stride();
+  const box4 tile_box = a.tile_box(tile);
   std::array<index_t, rank_max> s;
   index_t step = 1;
   for (int d = rank_max - 1; d >= 0; --d) {
@@ -29,11 +35,11 @@ std::array<index_t, rank_max> packed_strides(const box4& b) {
   return s;
 }
 
-namespace {
-std::byte* new_bytes(runtime_state& rt, std::size_t bytes) {
+std::byte* new_tile_bytes(runtime_state& rt, std::size_t bytes) {
   return rt.tiles ? rt.tiles->allocate(bytes) : rt.host->allocate(bytes, element_align_max);
 }
 
+namespace {
 void count_bytes(runtime_state& rt, std::size_t bytes) {
   const std::size_t now = rt.array_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   std::size_t most = rt.array_bytes_max.load(std::memory_order_relaxed);
@@ -67,7 +73,7 @@ std::byte* host_tile(runtime_state& rt, array_core& a, std::uint32_t t, bool ove
   }
   const auto count = static_cast<std::size_t>(b.volume());
   const std::size_t bytes = count * a.spec.element;
-  std::byte* fresh = new_bytes(rt, bytes);
+  std::byte* fresh = new_tile_bytes(rt, bytes);
   if (a.spec.fill && !overwritten)
     rt.host->fill(fresh, static_cast<const std::byte*>(a.spec.fill), a.spec.element, count);
   std::byte* expected = nullptr;
@@ -81,7 +87,7 @@ std::byte* host_tile(runtime_state& rt, array_core& a, std::uint32_t t, bool ove
 
 void free_host_tile(runtime_state& rt, array_core& a, std::uint32_t t) noexcept { take_host_tile(rt, a, t); }
 
-loose_bytes new_loose_bytes(runtime_state& rt, std::size_t bytes) { return {new_bytes(rt, bytes), {&rt, bytes}}; }
+loose_bytes new_loose_bytes(runtime_state& rt, std::size_t bytes) { return {new_tile_bytes(rt, bytes), {&rt, bytes}}; }
 
 loose_bytes take_host_tile(runtime_state& rt, array_core& a, std::uint32_t t) noexcept {
   return exchange_host_tile(rt, a, t, {});
@@ -89,11 +95,41 @@ loose_bytes take_host_tile(runtime_state& rt, array_core& a, std::uint32_t t) no
 
 loose_bytes exchange_host_tile(runtime_state& rt, array_core& a, std::uint32_t t, loose_bytes fresh) noexcept {
   const std::size_t bytes = a.bytes_of(t);
+  const std::unique_ptr<tile_room> room(a.bytes[t].room.exchange(nullptr, std::memory_order_acq_rel));
   std::byte* const now = fresh.release();
   std::byte* const old = a.bytes[t].data.exchange(now, std::memory_order_acq_rel);
-  if (now && !old) count_bytes(rt, bytes);
-  if (old && !now) rt.array_bytes.fetch_sub(bytes, std::memory_order_relaxed);
-  return {old, {&rt, bytes}};
+  if (old) rt.array_bytes.fetch_sub(room ? room->bytes() : bytes, std::memory_order_relaxed);
+  if (now) count_bytes(rt, bytes);
+  return {room ? nullptr : old, {&rt, bytes}};
+}
+
+void make_room(runtime_state& rt, array_core& a, std::uint32_t t) noexcept {
+  const std::uint32_t wanted = a.halo.load(std::memory_order_relaxed);
+  if (wanted == 0 || a.stays_packed.load(std::memory_order_relaxed)) return;
+  const halo reach = halo::of(wanted);
+  const tile_room* const now = a.bytes[t].room.load(std::memory_order_acquire);
+  if (now && now->reach().covers(reach)) return;
+  const box4 tile = a.tile_box(t);
+  double times = 1;  // as large; much where windows reach far along different dimensions
+  for (int d = 0; d < rank_max; ++d)
+    times *= 1 + 2 * static_cast<double>(reach.reach[static_cast<std::size_t>(d)]) / static_cast<double>(tile.size(d));
+  if (times > 2) return;
+  std::unique_ptr<tile_room> room;
+  try {
+    room = std::make_unique<tile_room>(rt, a, tile, reach);
+  } catch (...) {
+    return;
+  }
+  free_host_tile(rt, a, t);
+  count_bytes(rt, room->bytes());
+  a.bytes[t].data.store(room->data(), std::memory_order_release);
+  a.bytes[t].room.store(room.release(), std::memory_order_release);
+}
+
+void free_host_tiles(runtime_state& rt, array_core& a) noexcept {
+  if (a.spec.adopted) return;
+  for (std::uint32_t t = 0; t < a.tile_count; ++t)
+    if (a.bytes[t].data.load(std::memory_order_acquire)) free_host_tile(rt, a, t);
 }
 
 }  // namespace troupe::detail

@@ -17,6 +17,8 @@ namespace troupe::detail {
 std::byte* host_tile(runtime_state&, array_core&, std::uint32_t tile, bool overwritten);
 /// Frees a tile's bytes. No thread may use the tile. Not for memory of the caller.
 void free_host_tile(runtime_state&, array_core&, std::uint32_t tile) noexcept;
+/// Allocates bytes as those of tiles are. Throws error(out_of_memory).
+std::byte* new_tile_bytes(runtime_state&, std::size_t bytes);
 /// Gives bytes of a tile back to where they were allocated.
 void give_back_bytes(runtime_state&, std::byte*, std::size_t bytes) noexcept;
 
@@ -29,8 +31,8 @@ struct give_back {
 using loose_bytes = std::unique_ptr<std::byte[], give_back>;
 /// Allocates bytes for a tile that belong to none yet.
 loose_bytes new_loose_bytes(runtime_state&, std::size_t bytes);
-/// Takes a tile's bytes out of it (`exchange`: puts others in their place) and returns them. No thread may use the
-/// tile. Not for memory of the caller.
+/// Takes a tile's bytes out of it (`exchange`: puts others in their place) and returns them; of a tile with room they
+/// are freed, and nothing is returned. No thread may use the tile. Not for memory of the caller.
 loose_bytes take_host_tile(runtime_state&, array_core&, std::uint32_t tile) noexcept;
 loose_bytes exchange_host_tile(runtime_state&, array_core&, std::uint32_t tile, loose_bytes) noexcept;
 
@@ -42,7 +44,12 @@ struct saved_tile {
 };
 
 /// Returns the distances between neighbours in a tile's host bytes, in elements.
-std::array<index_t, rank_max> host_strides(const array_core&, const logic::box4& tile_box);
+std::array<index_t, rank_max> host_strides(const array_core&, std::uint32_t tile);
+/// Gives a tile that is about to be overwritten as a whole as much room around it as windows have needed so far; where
+/// there is no memory for that, or it would take more than the tile, it stays as it is. No other thread may use the tile.
+void make_room(runtime_state&, array_core&, std::uint32_t tile) noexcept;
+/// Frees the bytes of all tiles of an array that nobody uses any more, but for memory of the caller.
+void free_host_tiles(runtime_state&, array_core&) noexcept;
 /// Returns the distances between neighbours in a packed copy of a box, in elements.
 std::array<index_t, rank_max> packed_strides(const logic::box4&);
 

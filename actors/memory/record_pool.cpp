@@ -57,17 +57,7 @@ void size_accesses(task_record& t, std::size_t count) {
 void destroy(array_core& a) noexcept {
   runtime_state& rt = *a.rt;
   delete a.open;
-  std::size_t bytes = 0;
-  if (!a.spec.adopted) {
-    for (std::uint32_t t = 0; t < a.tile_count; ++t) {
-      std::byte* data = a.bytes[t].data.load(std::memory_order_acquire);
-      if (!data) continue;
-      const std::size_t size = static_cast<std::size_t>(a.tile_box(t).volume()) * a.spec.element;
-      give_back_bytes(rt, data, size);
-      bytes += size;
-    }
-  }
-  rt.array_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  free_host_tiles(rt, a);
   rt.arrays.fetch_sub(1, std::memory_order_relaxed);
   delete &a;
   rt.release();

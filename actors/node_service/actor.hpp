@@ -10,8 +10,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -26,6 +28,7 @@
 #include "actors/node_service/loans.hpp"
 #include "actors/node_service/node_service.hpp"
 #include "actors/node_service/outgoing.hpp"
+#include "actors/node_service/partial_groups.hpp"
 #include "actors/node_service/push_store.hpp"
 #include "actors/node_service/remote_tasks.hpp"
 #include "actors/node_service/transfer_table.hpp"
@@ -40,7 +43,8 @@ extern const kernel_info access_kernel;
 class node_service_actor final : public node_service, private task_listener {
  public:
   node_service_actor(engine& the_engine, placement& p, wait_table& b, runtime_state& rt,
-                     std::shared_ptr<net::session> s, find_line lines, find_part parts, failure_sink give_up)
+                     std::shared_ptr<net::session> s, find_line lines, find_part parts,
+                     std::function<void()> close_sums_later, failure_sink give_up)
       : engine_(the_engine),
         placement_(p),
         board_(b),
@@ -48,6 +52,7 @@ class node_service_actor final : public node_service, private task_listener {
         session_(std::move(s)),
         lines_(std::move(lines)),
         find_part_(std::move(parts)),
+        close_sums_later_(std::move(close_sums_later)),
         give_up_(std::move(give_up)),
         pushes_(rt),
         out_(session_) {}
@@ -62,6 +67,7 @@ class node_service_actor final : public node_service, private task_listener {
   void lost(const node_id&) override;
   void linked(const node_id&) override;
   void give_up_link(const node_id&) override;
+  void close_sums() override;
   void close_intake() override;
   node_id owner() const override { return name_of(session_->peer().id); }
   bool is_released() const override;
@@ -95,7 +101,7 @@ class node_service_actor final : public node_service, private task_listener {
   transfer& begin(array_core&, access_mode, const logic::box4& where, std::unique_ptr<transfer>);
   void close(transfer&);
   static net::pieces give_room(transfer&, std::uint64_t bytes);
-  void tell_not_sent(const transfer&, const std::exception_ptr& why);
+  void tell_not_sent(std::uint64_t number, errc, const std::exception_ptr& why);
   void remove(remote_task&);
   void tell_end(const wire::task_end&);
   void drop(std::unordered_map<std::uint64_t, array_core*>::iterator);
@@ -124,6 +130,11 @@ class node_service_actor final : public node_service, private task_listener {
   void send_back(remote_task&, std::span<const wire::written_box> sent);
   void send_bytes(transfer&);
   bool send_copy(transfer&, std::vector<std::byte>& head, const net::pieces& rows);
+  void add_up(transfer&);
+  void leave_sum(remote_task&);
+  void send_sum(std::optional<partial_groups::sum>);
+  void send_sums();
+  void note_not_sent(const transfer&, const std::exception_ptr& why);
 
   // ---- tasks.cpp
   void take_in(const wire::array_descriptor&);
@@ -152,6 +163,7 @@ class node_service_actor final : public node_service, private task_listener {
   const std::shared_ptr<net::session> session_;
   const find_line lines_;
   const find_part find_part_;
+  const std::function<void()> close_sums_later_;
   const failure_sink give_up_;
   const std::atomic<bool> never_stopping_{false};
   const scope here_ = scope::here();
@@ -165,6 +177,8 @@ class node_service_actor final : public node_service, private task_listener {
   transfer_table transfers_;
   std::vector<task_record*> asked_;  // transfers of boxes that the next task needs
   push_store pushes_;
+  partial_groups groups_;
+  bool sums_are_due_ = false;  // close_sums will be called
   loans loans_;
   outgoing out_;
   deferred_calls later_;

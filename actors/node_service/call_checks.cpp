@@ -7,6 +7,8 @@
 
 #include <troupe/error.hpp>
 
+#include "actors/logic/data/reduction_operators.hpp"
+
 namespace troupe::detail {
 
 void refuse_peer(const std::string& what) { throw error(errc::protocol_error, what); }
@@ -41,12 +43,18 @@ void check_access(const array_core& a, const wire::access_descriptor& x) {
   if (!reads && x.edge != border::clip && !x.limit.contains(x.where)) refuse_peer("a border of what is written");
   if ((x.returns || x.copied) && reads) refuse_peer("what was only read is to be sent back");
   if (x.fresh && (!x.returns || !x.gaps.empty())) refuse_peer("a partial that stays, or is to be sent");
+  if (x.group != 0 && (!combiner_of(x.op) || element_of(x.op) != s.element))
+    refuse_peer("a reduction by an operator that is not known");
   if ((x.fresh || x.edge == border::fill) && s.element > x.fill.size())
     refuse_peer("a constant of elements that are too large");
 }
 
 std::vector<std::span<const std::byte>> check_call(const wire::task_descriptor& c, const offered_kernel& k,
                                                    const named_array& array_of) {
+  const auto adds = [](const wire::access_descriptor& x) { return x.group != 0; };
+  const auto makes = [](const wire::access_descriptor& x) { return x.mode != access_mode::read; };
+  if (std::ranges::any_of(c.accesses, adds) && std::ranges::count_if(c.accesses, makes) != 1)
+    refuse_peer("a partial that is to be added up, of a task that makes other things");
   std::size_t array = 0, value = 0;
   std::vector<std::span<const std::byte>> values;
   for (const parameter_facts& p : k.parameters) {

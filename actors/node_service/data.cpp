@@ -35,7 +35,7 @@ void node_service_actor::opened(transfer& x) {
     else if (x.what == transfer::use::lend)
       x.never = std::current_exception();
     else
-      tell_not_sent(x, std::current_exception());
+      note_not_sent(x, std::current_exception());
     return close(x);
   }
   switch (x.what) {
@@ -48,8 +48,13 @@ void node_service_actor::opened(transfer& x) {
     case transfer::use::in:
       get_bytes(x);
       break;
-    case transfer::use::home:
     case transfer::use::back:
+      if (x.of->group != 0) {
+        add_up(x);
+        break;
+      }
+      [[fallthrough]];
+    case transfer::use::home:
       send_bytes(x);
       break;
   }
@@ -82,7 +87,10 @@ void node_service_actor::send_bytes(transfer& x) {
   net::writer head;
   head.fixed(x.what == transfer::use::home ? wire::kind::bytes_home : wire::kind::bytes_back);
   head.varint(x.number);
-  if (x.what == transfer::use::back) head.varint(static_cast<std::uint64_t>(x.access));
+  if (x.what == transfer::use::back) {
+    head.varint(static_cast<std::uint64_t>(x.access));
+    head.varint(0);  // it brings no other
+  }
   const net::pieces body = rows_of(x.view, x.element);
   auto title = head.take();
   if (x.is_snapshot && send_copy(x, title, body)) return;
@@ -107,12 +115,70 @@ bool node_service_actor::send_copy(transfer& x, std::vector<std::byte>& head, co
   return true;
 }
 
+// Adds the partial of a task that has ended to those of others.
+void node_service_actor::add_up(transfer& x) {
+  remote_task& r = *x.of;
+  try {
+    groups_.add(r.group, r.id, x.access, rows_of(x.view, x.element), x.element);
+  } catch (const std::exception&) {
+    note_not_sent(x, std::current_exception());
+    return close(x);
+  }
+  close(x);
+  send_sum(groups_.take(std::exchange(r.group, 0)));
+  if (groups_.empty() || std::exchange(sums_are_due_, true)) return;
+  try {
+    close_sums_later_();
+  } catch (const std::exception&) {  // for want of memory: then nobody waits
+    send_sums();
+  }
+}
+
+// Sends all sums, complete or not.
+void node_service_actor::send_sums() {
+  sums_are_due_ = false;
+  while (auto s = groups_.take_any()) send_sum(std::move(s));
+}
+
+// Nothing of the task is added to others' partials, or not any more.
+void node_service_actor::leave_sum(remote_task& r) {
+  if (r.group == 0) return;
+  const std::uint64_t group = std::exchange(r.group, 0);
+  groups_.left(group);
+  send_sum(groups_.take(group));
+}
+
+// Sends a sum of partials, if there is one. What there is no memory for is told to be lost.
+void node_service_actor::send_sum(std::optional<partial_groups::sum> s) {
+  if (!s || left_) return;
+  try {
+    net::writer head;
+    head.fixed(wire::kind::bytes_back);
+    head.varint(s->tasks.front());
+    head.varint(static_cast<std::uint64_t>(s->access));
+    head.varint(s->tasks.size() - 1);
+    for (const std::uint64_t task : std::span(s->tasks).subspan(1)) head.varint(task);
+    const std::span<const std::byte> body(*s->bytes);
+    out_.add({head.take(), {body}, nullptr, session_, s->bytes});
+  } catch (const std::bad_alloc&) {
+    const auto why = std::make_exception_ptr(error(errc::out_of_memory, "no memory to send a sum of partials"));
+    for (const std::uint64_t task : s->tasks) tell_not_sent(task, errc::out_of_memory, why);
+  }
+}
+
+// Tells the owner of bytes that do not come.
+void node_service_actor::note_not_sent(const transfer& x, const std::exception_ptr& why) {
+  // Memory or disk that is short may be had elsewhere; a tile that was only here is lost.
+  tell_not_sent(x.number, x.what == transfer::use::back ? errc::out_of_memory : errc::data_lost, why);
+  if (x.what == transfer::use::back) leave_sum(*x.of);
+}
+
 // Removes a transfer whose access has retired: closed, or never opened because its box is in error.
 void node_service_actor::closed(transfer& x) {
   if (x.what == transfer::use::lend)
     lend_ended(x);
   else if (x.task->error && x.what != transfer::use::in)
-    tell_not_sent(x, x.task->error);
+    note_not_sent(x, x.task->error);
   if (remote_task* const r = x.of; r && --r->on_their_way == 0 && !r->task) {
     if (r->untold) tell_end(*r->untold);
     remove(*r);

@@ -320,6 +320,14 @@ void node_service_actor::leave() {
   carry_out(std::move(d));
 }
 
+void node_service_actor::close_sums() {
+  std::unique_lock hold(lock_);
+  send_sums();
+  due d = take_due();
+  hold.unlock();
+  carry_out(std::move(d));
+}
+
 bool node_service_actor::is_empty() const {
   std::lock_guard hold(lock_);
   return tasks_.empty() && transfers_.empty();
@@ -327,9 +335,9 @@ bool node_service_actor::is_empty() const {
 
 std::shared_ptr<node_service> make_node_service(engine& the_engine, placement& p, wait_table& b, runtime_state& rt,
                                                 std::shared_ptr<net::session> s, find_line lines, find_part parts,
-                                                failure_sink give_up) {
+                                                std::function<void()> close_sums_later, failure_sink give_up) {
   return std::make_shared<node_service_actor>(the_engine, p, b, rt, std::move(s), std::move(lines), std::move(parts),
-                                              std::move(give_up));
+                                              std::move(close_sums_later), std::move(give_up));
 }
 
 }  // namespace troupe::detail

@@ -45,6 +45,8 @@ class node_service : public actor {
   virtual void linked(const node_id&) = 0;
   /// Notes that there was to be a session with a third node by now. What waits for one will not come.
   virtual void give_up_link(const node_id&) = 0;
+  /// Sends what has been added up of partials: tasks that take long are not waited for. A while after it was asked for.
+  virtual void close_sums() = 0;
   /// Takes no more tasks, and asks the owner to fetch what is here.
   virtual void close_intake() = 0;
   virtual node_id owner() const = 0;
@@ -69,9 +71,10 @@ using find_line = std::function<std::shared_ptr<net::session>(const node_id&)>;
 /// none. Called with a node service's lock held.
 using find_part = std::function<std::shared_ptr<recorded_graph>(std::uint64_t)>;
 
-/// `give_up` ends the session, for that reason; any thread.
+/// `close_sums_later` has `close_sums` called a moment later, not at once; called with the service's lock held. `give_up`
+/// ends the session, for that reason; any thread.
 std::shared_ptr<node_service> make_node_service(engine&, placement&, wait_table&, runtime_state&,
                                                 std::shared_ptr<net::session>, find_line, find_part,
-                                                failure_sink give_up);
+                                                std::function<void()> close_sums_later, failure_sink give_up);
 
 }  // namespace troupe::detail

@@ -47,6 +47,7 @@ void remote_tasks::remove(remote_task& t) {
   t.arrays.clear();
   t.recalled = false;
   t.on_their_way = 0;
+  t.group = 0;
   t.untold.reset();
   idle_.push_back(std::move(entry));
 }

@@ -9,6 +9,8 @@
 #include "actors/execution/task_errors.hpp"
 #include "actors/execution/written_copies.hpp"
 #include "actors/logic/data/dependencies.hpp"
+#include "actors/logic/data/reduction_operators.hpp"
+#include "actors/memory/runtime_state.hpp"
 #include "actors/node_service/actor.hpp"
 #include "actors/node_service/call_checks.hpp"
 #include "actors/protocol/phase.hpp"
@@ -221,6 +223,13 @@ void node_service_actor::make_task(remote_task& r, const wire::task_descriptor& 
     k->fill(t, k->body.get(), values);
   else
     make_part(t, values);
+  for (const wire::access_descriptor& x : c.accesses) {
+    if (x.group == 0) continue;
+    const std::uint64_t bytes =
+        static_cast<std::uint64_t>(intersect(x.where, x.limit).volume()) * arrays_.at(x.array)->spec.element;
+    if (!groups_.came(x.group, combiner_of(x.op), bytes)) refuse_peer("partials of one reduction that differ");
+    r.group = x.group;
+  }
   r.task = std::exchange(made.task, nullptr);
 }
 
@@ -276,7 +285,9 @@ void node_service_actor::ended(remote_task& r, bool runtime_ends) {
       end.attempts = bodies;
     }
   }
+  end.in_sum = r.group != 0 && end.how == wire::outcome::ran && r.on_their_way != 0;
   tell_end(end);
+  if (!end.in_sum) leave_sum(r);
   if (r.on_their_way == 0) remove(r);
 }
 

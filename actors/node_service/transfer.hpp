@@ -27,6 +27,7 @@ struct remote_task {
   bool recalled = false;                                         // it goes back, and has not begun
   std::size_t on_their_way = 0;                                  // transfers that it waits for
   std::unique_ptr<wire::task_end> untold;                        // how it ended, told when what it asked for has come
+  std::uint64_t group = 0;  // the reduction of its partial, where partials are added up and this is not yet; else 0
 };
 
 /// Another node that pulls what is lent here, and its number for that.

@@ -85,13 +85,11 @@ void node_service_actor::tell_end(const wire::task_end& e) {
   if (!left_) out_.tell_end(e);
 }
 
-void node_service_actor::tell_not_sent(const transfer& x, const std::exception_ptr& why) {
+void node_service_actor::tell_not_sent(std::uint64_t number, errc code, const std::exception_ptr& why) {
   if (left_) return;
-  // Memory or disk that is short may be had elsewhere; a tile that was only here is lost.
-  const errc code = x.what == transfer::use::back ? errc::out_of_memory : errc::data_lost;
   net::writer frame;
   frame.fixed(wire::kind::not_sent);
-  frame.varint(x.number);
+  frame.varint(number);
   frame.varint(static_cast<std::uint64_t>(code));
   frame.text(text_of(why).substr(0, wire::text_max));
   session_->send(frame.view());

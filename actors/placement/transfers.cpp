@@ -244,7 +244,7 @@ void transfers::choose_sources(task_record& t, memory_space where) {
     const access& x = t.accesses[i];
     if (!x.array || x.mode != access_mode::read) continue;
     array_core& a = *x.array;
-    if (!a.coherence) a.coherence = std::make_unique<array_coherence>(a.tile_count);
+    logic::leaves_host(a);
     const auto choose = [&](std::uint32_t tile, bool whole) {
       coherence_entry& entry = a.coherence->tiles[tile];
       const memory_space root = entry.dirty_in;

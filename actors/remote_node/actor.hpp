@@ -167,10 +167,13 @@ class node_actor final : public node, private task_listener {
   send_queue::need urgency() const;
   void turn_away(const std::exception_ptr& why);
   void start_task(task_record&);
-  void finish(job&, const wire::task_end&);
+  std::exception_ptr finish(job&, const wire::task_end&);
   void take_written(job&, wire::task_end&);
   std::exception_ptr take_results(job&, const wire::task_end&);
   void finish_awaited(job&);
+  void settle_sum(job&);
+  void carry(job&, net::reader&);
+  void carry_nothing(job&);
   void end_task(task_record&, std::exception_ptr, float measured_ns);
   void count_tried(job&);
   void count_bodies(const job&, const wire::task_end&);

@@ -10,6 +10,7 @@
 #include "actors/execution/reexecution.hpp"
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/data/directory.hpp"
+#include "actors/logic/data/reduction.hpp"
 #include "actors/memory/host_tiles.hpp"
 #include "actors/remote_node/actor.hpp"
 #include "actors/wire/rows.hpp"
@@ -27,6 +28,23 @@ const std::atomic<bool> never_stops{false};
 // What a task that cannot be repeated writes comes home in any case.
 bool is_to_be_copied(const task_record& t, std::size_t bytes) {
   return bytes <= wire::inline_max && t.extra && t.extra->read_elsewhere && is_repeatable(t);
+}
+
+// Partials that are larger are sent one by one: adding them up takes memory there, and the node's service meanwhile.
+constexpr std::size_t added_up_max = 16u << 20;
+
+// True if the task's partial for the access may be added to those of others before it is sent, which may hold up the
+// task's end for a moment: nothing else comes of the task, and the other node knows the operator. Small partials come
+// with the word that the task has ended.
+bool may_be_added_up(const task_record& t, const access& x) {
+  const region& r = *x.where;
+  if (r.combiner->code == 0 || !r.partials || r.partials->id == 0 || t.kernel->repeat == purity::once) return false;
+  const std::size_t bytes = static_cast<std::size_t>(r.partials->where.volume()) * x.array->spec.element;
+  if (bytes <= wire::inline_max || bytes > added_up_max) return false;
+  for (int i = 0; i < t.access_count; ++i)
+    if (const access& other = t.accesses[i]; &other != &x && other.array && other.mode != access_mode::read)
+      return false;
+  return true;
 }
 
 void check_size(const wire::task_descriptor& c) {
@@ -90,16 +108,18 @@ bool node_actor::put_inside(wire::gap& g, array_core& a) {
 // Adds gaps for what of the box is not there: each is pulled from a third node, pushed with the task, or asked for.
 void node_actor::need(job& j, wire::access_descriptor& w, array_core& a, const logic::box4& touched) {
   const auto runs = [&](std::uint64_t id) { return jobs_.find(id) != nullptr; };
-  known_.need(a, touched, w.mode == access_mode::read, j.id, runs, [&](std::uint32_t tile, const logic::box4& where, bool in_use) {
-    wire::gap& g = w.gaps.emplace_back();
-    g.tile = tile;
-    g.where = where;
-    if (w.mode == access_mode::read) ask_to_lend(j, g, a);
-    if (g.lent != 0) return;
-    if (put_inside(g, a)) return;
-    if (!in_use) push_with(j, g, a);  // into memory that tasks there still use, a push would have to be kept twice
-    known_.note_asker(a, tile, j.id, runs);
-  });
+  known_.need(a, touched, w.mode == access_mode::read, j.id, runs,
+              [&](std::uint32_t tile, const logic::box4& where, bool in_use) {
+                wire::gap& g = w.gaps.emplace_back();
+                g.tile = tile;
+                g.where = where;
+                if (w.mode == access_mode::read) ask_to_lend(j, g, a);
+                if (g.lent != 0) return;
+                if (put_inside(g, a)) return;
+                if (!in_use)
+                  push_with(j, g, a);  // into memory that tasks there still use, a push would have to be kept twice
+                known_.note_asker(a, tile, j.id, runs);
+              });
 }
 
 // Sends the gaps of a task ahead of it if there are many, of small tiles or of parts of them: one frame would not hold
@@ -177,6 +197,10 @@ void node_actor::encode(job& j) {
     }
     w.returns = true;
     w.fresh = x.mode == access_mode::reduce;
+    if (w.fresh && pushes_.is_allowed() && may_be_added_up(t, x)) {
+      w.group = j.group = r.partials->id;
+      w.op = r.combiner->code;
+    }
     if (x.mode == access_mode::update) logic::each_touched(r, [&](const logic::box4& b) { need(j, w, a, b); });
     add_returned(j, w, i, static_cast<int>(c.accesses.size()) - 1);
   }

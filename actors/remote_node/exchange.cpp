@@ -131,6 +131,26 @@ void node_actor::serve_fetches(net::reader& from) {
   }
 }
 
+// Notes whose partials are in the sum that comes in a job's name. Throws for jobs that have none there, or not any more.
+void node_actor::carry(job& by, net::reader& from) {
+  for (std::uint64_t left = from.at_most(by.group != 0 ? wire::sum_max : 0, "a number of partials"); left != 0;
+       --left) {
+    job* const k = jobs_.find(from.varint());
+    const bool waits = k && k != &by && k->group == by.group && k->carried_by == 0 && k->carries.empty() &&
+                       k->writing == 0 && k->data && k->data->awaited != 0 && (!k->end || k->end->in_sum);
+    if (!waits) refuse_transfer();
+    k->carried_by = by.id;
+    by.carries.push_back(k->id);
+  }
+}
+
+// The bytes of the sum have not come after all.
+void node_actor::carry_nothing(job& by) {
+  for (const std::uint64_t id : by.carries)
+    if (job* const k = jobs_.find(id)) k->carried_by = 0;
+  by.carries.clear();
+}
+
 net::pieces node_actor::arriving(std::span<const std::byte> head, std::uint64_t bytes) {
   net::reader from(head);
   const auto what = from.fixed<wire::kind>();
@@ -158,13 +178,14 @@ net::pieces node_actor::arriving(std::span<const std::byte> head, std::uint64_t 
     to = {{box.bytes.get(), static_cast<std::size_t>(box.where.volume()) * box.array->spec.element}};
   } else {
     part = what == wire::kind::bytes_back ? j->back_of(from.varint()) : nullptr;
-    if (!part || part->writing || part->has_come) refuse_transfer();
+    if (!part || part->writing || part->has_come || j->carried_by != 0) refuse_transfer();
     if (j->end && j->end->how != wire::outcome::ran) return {};  // another part of it could not be sent
     to = part->pieces();
   }
   std::uint64_t room = 0;
   for (const auto& piece : to) room += piece.size();
   if (room != bytes) refuse_transfer();
+  if (part) carry(*j, from);
   if (part) part->writing = true;
   ++j->writing;
   counts_.add_bytes_in(bytes);
@@ -195,6 +216,8 @@ void node_actor::arrived(std::span<const std::byte> head, bool whole) {
     if (whole) {
       b->has_come = true;
       --j->data->awaited;
+    } else {
+      carry_nothing(*j);
     }
     finish_awaited(*j);
   }

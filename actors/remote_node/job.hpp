@@ -66,13 +66,17 @@ struct job {
   std::unique_ptr<returns> data;
   std::shared_ptr<void> stop_watch;
   std::vector<loan> lent;
-  std::optional<wire::task_end> end;  // it has ended there, and something of it is still on its way
-  std::size_t copies = 0;             // copies of tiles that it wrote there, which are on their way
-  std::vector<saved_tile> brought;    // copies that have come
-  std::vector<std::uint32_t> copied;  // accesses, as they were sent, of tiles of which copies are to come with its end
-  std::size_t writing = 0;            // transfers that are being written to its memory, which stays until then
-  std::size_t pushing = 0;            // transfers sent unasked that are being read from what the task reads
-  std::size_t sending = 0;            // transfers that were asked for and are being read from it
+  std::optional<wire::task_end> end;   // it has ended there, and something of it is still on its way
+  std::uint64_t group = 0;             // of its partial, which may come in a sum with others; 0: it comes by itself
+  std::uint64_t carried_by = 0;        // the job in whose name the sum has come that has its partial; 0: none
+  std::vector<std::uint64_t> carries;  // the others whose partials are in the sum that has come in this one's name
+  bool rests = false;                  // nothing of it is to be done there any more: it waits for a sum
+  std::size_t copies = 0;              // copies of tiles that it wrote there, which are on their way
+  std::vector<saved_tile> brought;     // copies that have come
+  std::vector<std::uint32_t> copied;   // accesses, as they were sent, of tiles of which copies are to come with its end
+  std::size_t writing = 0;             // transfers that are being written to its memory, which stays until then
+  std::size_t pushing = 0;             // transfers sent unasked that are being read from what the task reads
+  std::size_t sending = 0;             // transfers that were asked for and are being read from it
 
   bool is_awaited() const { return writing != 0 || copies != 0 || (data && data->awaited != 0); }
   bool is_touched() const { return writing != 0 || pushing != 0 || sending != 0; }

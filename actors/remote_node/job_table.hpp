@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include <troupe/error.hpp>
@@ -55,6 +56,9 @@ class job_table {
     j.end.reset();
     j.brought.clear();
     j.copied.clear();
+    j.carries.clear();
+    j.group = j.carried_by = 0;
+    resting_ -= std::exchange(j.rests, false) ? 1u : 0u;
     j.copies = j.writing = j.pushing = j.sending = 0;
     j.begun = j.recalled = false;
     j.tried = 0;
@@ -63,6 +67,10 @@ class job_table {
   }
   /// Returns a number, of the same sequence, for a transfer that belongs to no job; find() finds nothing under it.
   std::uint64_t number_without_job() { return (++generation_ << index_bits) | no_index; }
+  /// Notes that nothing of the job's task is to be done there any more.
+  void rest(job& j) { resting_ += std::exchange(j.rests, true) ? 0u : 1u; }
+  /// Returns the number of jobs that are under way and do not rest.
+  std::size_t running() const { return under_way_ - resting_; }
   std::size_t under_way() const { return under_way_; }
   /// Calls f(job&) for each job that is under way; `f` may give that job back.
   template <class F>
@@ -86,7 +94,7 @@ class job_table {
 
   std::deque<job> jobs_;  // by index
   std::vector<std::uint32_t> free_;
-  std::size_t under_way_ = 0;
+  std::size_t under_way_ = 0, resting_ = 0;
   std::uint64_t generation_ = 0;
 };
 

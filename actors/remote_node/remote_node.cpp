@@ -224,6 +224,8 @@ void node_actor::take_not_sent(net::reader& from) {
     }
     job* const j = jobs_.find_told(number);  // it may have ended because of another part of it
     if (!j) continue;
+    if (j->carried_by != 0 || !j->carries.empty())
+      throw error(errc::protocol_error, "a partial that cannot be sent and is in a sum");
     if (is_internal(j->task->kind))
       come_home(*j, std::make_exception_ptr(why));
     else

@@ -62,7 +62,7 @@ bool node_actor::send_some() {
   }
   for (;;) {
     const std::size_t most = std::max(under_way_max, under_way_each * static_cast<std::size_t>(occupant_.slots()));
-    task_record* const t = queue_.take_next(jobs_.under_way() < most);
+    task_record* const t = queue_.take_next(jobs_.running() < most);
     if (!t) break;
     if (!is_internal(t->kind)) {
       start_task(*t);
@@ -81,7 +81,7 @@ bool node_actor::send_some() {
 
 // Returns whether what is queued may wait: until there is a batch, until something comes from the node, or a moment.
 send_queue::need node_actor::urgency() const {
-  if (!occupant_.has_session() || jobs_.under_way() < static_cast<std::size_t>(occupant_.slots()) + plenty)
+  if (!occupant_.has_session() || jobs_.running() < static_cast<std::size_t>(occupant_.slots()) + plenty)
     return send_queue::need::send_now;
   return queue_.urgency(gathered_max);
 }
@@ -135,12 +135,20 @@ void node_actor::start_task(task_record& t) {
 
 // ---- the end of tasks -----------------------------------------------------------------------------------------------
 
-void node_actor::finish(job& j, const wire::task_end& e) {
+// Returns the error that the task has ended with, or null: it ran well, or something of it is still on its way.
+std::exception_ptr node_actor::finish(job& j, const wire::task_end& e) {
   if (is_internal(j.task->kind)) throw error(errc::protocol_error, "the end of a task that is none");
+  if (e.how == wire::outcome::ran && e.in_sum) {
+    if (j.group == 0) throw error(errc::protocol_error, "a sum with what is no partial");
+    j.end = e;
+    jobs_.rest(j);
+    settle_sum(j);
+    return nullptr;
+  }
   if (j.is_touched() || (e.how == wire::outcome::ran && j.is_awaited())) {
     // The task's memory here is being written or read, or what it wrote for this node is still on its way.
     j.end = e;
-    return;
+    return nullptr;
   }
   task_record& t = *j.task;
   const std::exception_ptr why = take_results(j, e);
@@ -164,8 +172,41 @@ void node_actor::finish(job& j, const wire::task_end& e) {
   }
   const bool is_overwritten = comes_back && touched && known_.is_overwritten(j, t, report_.overwritten_inputs);
   if (no_room || is_overwritten) refuse(t, no_room || unfilled ? why : nullptr);
-  if (comes_back) return come_back(t);
-  end_task(t, why, e.measured_ns);
+  if (comes_back)
+    come_back(t);
+  else
+    end_task(t, why, e.measured_ns);
+  return why;
+}
+
+// The task has ended, and its partial comes in a sum: it ends with all that have theirs in it.
+void node_actor::settle_sum(job& j) {
+  job* const carrier = j.carried_by != 0 ? jobs_.find(j.carried_by) : &j;
+  const auto is_ready = [](const job* k) { return k && k->end && k->end->in_sum && !k->is_touched(); };
+  if (!is_ready(carrier) || carrier->is_awaited()) return;
+  const std::vector<std::uint64_t> others = carrier->carries;
+  if (!std::ranges::all_of(others, [&](std::uint64_t id) { return is_ready(jobs_.find(id)); })) return;
+  // All at once: a node that goes has had all of them, or none.
+  std::vector<wire::task_end> ends{*carrier->end};
+  carrier->carries.clear();
+  for (const std::uint64_t id : others) {
+    job& k = *jobs_.find(id);
+    ends.push_back(*k.end);
+    k.carried_by = 0;
+    k.data->awaited = 0;
+    k.data->to.front().partial.reset();
+  }
+  std::exception_ptr why;
+  for (wire::task_end& e : ends) {
+    e.in_sum = false;
+    if (why) {
+      e.how = wire::outcome::failed;
+      e.code = failure_code(why);
+      e.text = text_of(why);
+    }
+    const std::exception_ptr now = finish(*jobs_.find(e.id), e);
+    if (!why) why = now;
+  }
 }
 
 // Takes what has come with the end of a task: what it wrote for memory of this node, and copies of tiles that it wrote
@@ -279,7 +320,7 @@ void node_actor::add_partial(job& j, const job::back& b) {
     there *= static_cast<std::size_t>(mine.hi[d] - mine.lo[d]);
   }
   if (count != there) throw error(errc::out_of_bounds, "a reduction of another size than its array");
-  r.combiner(mine.data, b.partial.get(), count);
+  r.combiner->combine(mine.data, b.partial.get(), count);
 }
 
 void node_actor::end_task(task_record& t, std::exception_ptr why, float measured_ns) {
@@ -301,7 +342,7 @@ void node_actor::recall(const std::function<bool(const task_record&)>& wanted) {
   jobs_.each([&](job& j) {
     if (!j.recalled && !j.begun && !j.end && !known_.would_spoil(j) && wanted(*j.task)) waiting.push_back(&j);
   });
-  const std::size_t under_way = jobs_.under_way();
+  const std::size_t under_way = jobs_.running();
   if (under_way <= static_cast<std::size_t>(occupant_.slots())) return;
   const std::size_t most = std::min(under_way - static_cast<std::size_t>(occupant_.slots()), wire::recalled_max);
   std::ranges::sort(waiting, std::greater<>{}, &job::id);
@@ -328,7 +369,7 @@ bool node_actor::has_overdue(std::chrono::milliseconds since) const {
   const double ns = 1e6 * static_cast<double>(since.count());
   std::lock_guard hold(lock_);
   return jobs_.any([&](const job& j) {
-    return is_overdue(*j.task) && static_cast<double>(rt_.clock.ns_since(*j.task->extra->overdue)) >= ns;
+    return !j.end && is_overdue(*j.task) && static_cast<double>(rt_.clock.ns_since(*j.task->extra->overdue)) >= ns;
   });
 }
 

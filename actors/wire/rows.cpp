@@ -42,7 +42,7 @@ net::pieces rows_of(runtime_state& rt, array_core& a, std::uint32_t tile, const 
   const logic::box4 all = a.tile_box(tile);
   raw_view v;
   v.data = host_tile(rt, a, tile, overwritten && where == all);
-  v.stride = host_strides(a, all);
+  v.stride = host_strides(a, tile);
   index_t offset = 0;
   for (int d = 0; d < rank_max; ++d) offset += (where.lo[d] - all.lo[d]) * v.stride[d];
   v.data += static_cast<std::size_t>(offset) * a.spec.element;

@@ -55,6 +55,8 @@ void put(net::writer& to, const access_descriptor& x) {
   put_box(to, x.where);
   put_box(to, x.limit);
   if (x.fresh || x.edge == border::fill) to.raw(x.fill.data(), x.fill.size());
+  if (x.fresh) to.varint(x.group);
+  if (x.fresh && x.group != 0) to.fixed(x.op);
   to.varint(x.gaps.size());
   for (const gap& g : x.gaps) wire::put(to, g);
 }
@@ -76,6 +78,8 @@ access_descriptor take_access(net::reader& from) {
     const auto bytes = from.raw(x.fill.size());
     std::copy(bytes.begin(), bytes.end(), x.fill.begin());
   }
+  if (x.fresh) x.group = from.varint();
+  if (x.group != 0) x.op = from.fixed<std::uint16_t>();
   take_list(from, x.gaps, gaps_max, "a number of boxes", take_gap);
   return x;
 }
@@ -320,6 +324,7 @@ void put(net::writer& to, const task_end& e) {
       to.varint(w.access);
       to.bytes(w.bytes);
     }
+    to.fixed(static_cast<std::uint8_t>(e.in_sum));
     return;
   }
   to.varint(static_cast<std::uint64_t>(e.code));
@@ -350,6 +355,7 @@ std::vector<task_end> take_done(net::reader& from) {
         if (w.bytes.empty() || inside > inline_task_max) refuse("boxes of another size than belongs into a message");
         return w;
       });
+      e.in_sum = from.at_most(1, "a truth") != 0;
       continue;
     }
     e.code = take_code(from);

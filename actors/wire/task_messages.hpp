@@ -135,6 +135,10 @@ struct access_descriptor {
   bool returns = false;
   /// A partial of a reduction: an array of its own that holds `fill` at first.
   bool fresh = false;
+  /// Of a partial: the owner's number of the reduction, whose partials may be added up before they are sent; 0: each is
+  /// sent by itself.
+  std::uint64_t group = 0;
+  std::uint16_t op = 0;  ///< where there is a group: by which operator, as detail::operator_code has it
   /// A tile that the task writes, and that is read elsewhere: a copy of it is to come with the task's end.
   bool copied = false;
   logic::box4 where, limit;
@@ -169,6 +173,9 @@ struct gaps {
   std::vector<gap> all;
 };
 
+/// Partials in one sum, beside that in whose name it is sent, at most.
+inline constexpr std::uint64_t sum_max = 255;
+
 /// How a task ended.
 enum class outcome : std::uint8_t {
   ran,      ///< well
@@ -195,6 +202,7 @@ struct task_end {
   std::string root{};  ///< of a run of a part of a graph that failed: which call it was
   std::vector<written_box>
       written{};  ///< of a task that ran: boxes that return or were to be copied, if they are small
+  bool in_sum = false;  ///< of a task that ran: its partial is still to come, perhaps in a sum with others
 };
 
 struct box_request {

@@ -7,6 +7,7 @@
 // instead. libgomp runs a task at once on the submitter when more than 64 per thread are queued; its figures for empty
 // independent tasks are therefore mostly not queueing costs.
 #include "../cholesky.hpp"
+#include "../loops/problem.hpp"
 #include "../taskbench/steps.hpp"
 #include "../workloads.hpp"
 
@@ -167,6 +168,52 @@ class openmp final : public contender {
         p->run(task);
       }
     });
+  }
+
+  // Plain loops, no tasks.
+  std::optional<cost> life(life_problem& problem, std::size_t, std::size_t) override {
+    const std::size_t n = problem.side;
+    const int threads = threads_;
+    life_problem::cells now = problem.start(), next(now.size());
+    const auto step = [&] {
+      const std::uint8_t* const from = now.data();
+      std::uint8_t* const to = next.data();
+#pragma omp parallel for num_threads(threads) schedule(static)
+      for (std::size_t y = 0; y < n; ++y)
+        life_problem::next_row(from + (y + n - 1) % n * n, from + y * n, from + (y + 1) % n * n, to + y * n, n);
+      now.swap(next);
+    };
+    step();
+    step();
+    now = problem.start();
+    const meter clock;
+    for (int s = 0; s < problem.steps; ++s) step();
+    const cost spent = clock.stop();
+    problem.check([&](std::size_t y, std::size_t x) { return now[y * n + x]; });
+    return spent;
+  }
+  std::optional<cost> page_rank(rank_problem& problem, std::size_t) override {
+    const int threads = threads_;
+    std::vector<float> now(problem.nodes, problem.at_first()), next(problem.nodes);
+    const auto step = [&] {
+      const auto* const p = &problem;
+      const float* const rank = now.data();
+      float* const result = next.data();
+#pragma omp parallel for num_threads(threads) schedule(static)
+      for (std::size_t i = 0; i < p->nodes; ++i) {
+        float sum = 0;
+        for (std::uint32_t k = p->first[i]; k < p->first[i + 1]; ++k) sum += rank[p->from[k]] * p->share[p->from[k]];
+        result[i] = p->new_rank(sum);
+      }
+      now.swap(next);
+    };
+    step();
+    now.assign(problem.nodes, problem.at_first());
+    const meter clock;
+    for (int s = 0; s < problem.steps; ++s) step();
+    const cost spent = clock.stop();
+    problem.check([&](std::size_t i) { return now[i]; });
+    return spent;
   }
 
  private:

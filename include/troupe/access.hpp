@@ -6,6 +6,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -203,15 +204,47 @@ class array;
 
 namespace detail {
 
-/// Adds `count` elements of `from` into `into` by a reduction's operator.
-using combine_fn = void (*)(void* into, const void* from, std::size_t count);
-
 template <class T, class Op>
 void combine(void* into, const void* from, std::size_t count) {
   auto* a = static_cast<T*>(into);
   auto* b = static_cast<const T*>(from);
-  for (std::size_t i = 0; i < count; ++i) a[i] = Op{}(a[i], b[i]);
+  for (std::size_t i = 0; i < count; ++i) {
+    if constexpr (std::is_arithmetic_v<T>)
+      a[i] = static_cast<T>(Op{}(a[i], b[i]));  // sums of small integers are of another type
+    else
+      a[i] = Op{}(a[i], b[i]);
+  }
 }
+
+/// Returns the number by which other nodes know an operator of the standard library on integers or floating point
+/// numbers of 1 to 8 bytes: the operator's, and the type's in the lower eight bits. 0: they do not know it.
+template <class T, class Op>
+constexpr std::uint16_t operator_code() {
+  constexpr auto is = []<template <class> class F>(std::type_identity<F<void>>) {
+    return std::is_same_v<Op, F<void>> || std::is_same_v<Op, F<T>>;
+  };
+  constexpr bool is_known = (std::is_integral_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8) ||
+                            std::is_same_v<T, float> || std::is_same_v<T, double>;
+  constexpr unsigned type = sizeof(T) | (std::is_floating_point_v<T> ? 0x20u : std::is_signed_v<T> ? 0x10u : 0u);
+  constexpr unsigned op = is(std::type_identity<std::plus<>>())         ? 1
+                          : is(std::type_identity<std::multiplies<>>()) ? 2
+                          : is(std::type_identity<std::bit_and<>>())    ? 3
+                          : is(std::type_identity<std::bit_or<>>())     ? 4
+                          : is(std::type_identity<std::bit_xor<>>())    ? 5
+                                                                        : 0;
+  return is_known && op != 0 ? static_cast<std::uint16_t>(op << 8 | type) : std::uint16_t{0};
+}
+
+/// The operator of a reduction.
+struct reduction_operator {
+  /// Adds `count` elements of `from` into `into`.
+  void (*combine)(void* into, const void* from, std::size_t count);
+  std::uint16_t code = 0;  ///< see operator_code
+};
+using combine_fn = const reduction_operator*;
+
+template <class T, class Op>
+inline constexpr reduction_operator operator_for{&combine<T, Op>, operator_code<T, Op>()};
 
 /// One argument of a call that names an array. Lives for the full expression of the call only.
 template <class T, int N, access_mode Mode, class Mapper>
@@ -250,7 +283,7 @@ template <class T, int N, class Op>
 auto reduce(const array<T, N>& a, Op, std::type_identity_t<T> identity) {
   static_assert(std::is_empty_v<Op> && std::is_default_constructible_v<Op>, "reduce() takes a stateless operator");
   static_assert(sizeof(T) <= detail::fill_bytes_max, "elements of a reduction have at most 32 bytes");
-  detail::access_argument<T, N, access_mode::reduce, all> r{&a, {}, &detail::combine<T, Op>, {}};
+  detail::access_argument<T, N, access_mode::reduce, all> r{&a, {}, &detail::operator_for<T, Op>, {}};
   std::memcpy(r.identity.data(), &identity, sizeof identity);
   return r;
 }

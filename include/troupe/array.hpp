@@ -139,7 +139,8 @@ class array {
   /// where the array is adopted or has one tile; else it is a copy made for the occasion.
   /// Throws what the writing task threw, and `error(uninitialized_read)`.
   host_view<const T, N> read() const { return *open<const T>(access_mode::read, forever()); }
-  /// Waits for readers and writers, then gives write access; every element must be written.
+  /// Waits for readers and writers, then gives write access; every element must be written. Rows lie as `view::stride`
+  /// says.
   host_view<T, N> write() const { return *open<T>(access_mode::write, forever()); }
   /// As `write`, but the old elements may be read and kept.
   host_view<T, N> update() const { return *open<T>(access_mode::update, forever()); }

@@ -38,7 +38,7 @@ struct executor_report {
   [[deprecated("use launched_by_waiters")]] std::uint64_t by_waiters = 0;
   [[deprecated("use chained")]] std::uint64_t behind = 0;
   std::chrono::nanoseconds busy{};  ///< time in bodies, summed over slots
-  std::uint64_t bytes_moved = 0;    ///< copied to assemble windows and to commit pieces; devices: from and to the host
+  std::uint64_t bytes_moved = 0;    ///< copied for windows and to commit pieces; devices: from and to the host
   std::uint64_t bytes_from_peers = 0;    ///< devices: copied here directly from the memory of others
   std::uint64_t bytes_out = 0;           ///< devices: of these, from the device to the host
   std::uint64_t memory_bytes = 0;        ///< devices: of their memory, what may be used (`device_use::memory_bytes`)

@@ -23,13 +23,14 @@
 
 namespace troupe {
 
-/// Alignment in bytes at which views begin, and the tiles that they show; windows, partials and host views too.
-/// Elements whose type asks for more do not compile. Parts of tiles begin where their first element is; memory that is
-/// adopted or borrowed lies as its owner has placed it.
+/// Alignment in bytes at which views of whole tiles begin, partials, and copies that are made for windows and host
+/// views. Elements whose type asks for more do not compile. Parts of tiles, and windows that are shown where their tile
+/// is, begin where their first element is; memory that is adopted or borrowed lies as its owner has placed it.
 inline constexpr std::size_t element_align_max = 64;
 
 namespace detail {
-/// A view without its type: what executors fill in and hand to bodies. Strides count elements.
+/// A view without its type: what executors fill in and hand to bodies. Strides count elements; that of the array's last
+/// dimension is 1, unless there are no elements.
 struct raw_view {
   std::byte* data = nullptr;  // the element at lo
   std::array<index_t, rank_max> lo{}, hi{}, stride{};
@@ -83,8 +84,8 @@ class view {
 
   /// The element at `bounds().lo`; further elements by `stride`.
   T* data() const { return data_; }
-  /// Distance in elements between neighbours along dimension d. The last dimension is contiguous (stride 1) for whole
-  /// tiles and assembled windows.
+  /// Distance in elements between neighbours along dimension d: 1 along the last one. Along others it may be more than
+  /// the view has elements: in parts of tiles, and in tiles of arrays that are read through windows.
   index_t stride(int d) const { return stride_[d]; }
   /// The declared box, in array coordinates.
   const box<N>& bounds() const { return box_; }
@@ -115,9 +116,10 @@ class view {
   }
 
  private:
+  // Compilers vectorise loops along the last dimension, because they see that it is contiguous.
   index_t offset(const std::array<index_t, N>& p) const {
-    index_t o = 0;
-    for (int d = 0; d < N; ++d) o += (p[d] - box_.lo[d]) * stride_[d];
+    index_t o = p[N - 1] - box_.lo[N - 1];
+    for (int d = 0; d < N - 1; ++d) o += (p[d] - box_.lo[d]) * stride_[d];
     return o;
   }
   [[noreturn]] void refuse(const std::array<index_t, N>& p) const {

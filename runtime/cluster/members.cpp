@@ -20,6 +20,8 @@ namespace {
 
 // Nodes that know of each other are connected within milliseconds; those that cannot reach each other never are.
 constexpr std::chrono::seconds link_wait{2};
+// Partials that are added up wait so long for more.
+constexpr std::chrono::milliseconds sum_wait{20};
 
 const char* text_of_end(logic::node_end why) {
   switch (why) {
@@ -65,6 +67,11 @@ void node_set::joined(const node_id& id, const std::shared_ptr<net::session>& s)
         });
       },
       [this, id](std::uint64_t graph) { return graph_parts_->find(id, graph); },
+      [this, of = std::weak_ptr(p)] {
+        engine_.timers()->add(sum_wait, [of] {
+          if (const peer_ptr owner = of.lock()) owner->service->close_sums();
+        });
+      },
       [this, id](auto) { cluster_->give_up(id); });
   supervise(p->service);
   {

@@ -196,6 +196,17 @@ TEST_P(algorithms_on_nodes, relax) {
               }));
 }
 
+// A cell of the next generation, where nobody lives beyond the edge.
+std::uint8_t next_cell(const std::vector<std::uint8_t>& now, index_t y, index_t x) {
+  const auto alive = [&](index_t v, index_t u) {
+    return v >= 0 && u >= 0 && v < side && u < side && now[at(v, u)] != 0 ? 1 : 0;
+  };
+  int around = -alive(y, x);
+  for (index_t v = -1; v <= 1; ++v)
+    for (index_t u = -1; u <= 1; ++u) around += alive(y + v, x + u);
+  return static_cast<std::uint8_t>(around == 3 || (around == 2 && alive(y, x) != 0));
+}
+
 TEST_P(algorithms_on_nodes, live) {
   std::mt19937 random(8);
   std::vector<std::uint8_t> start(static_cast<std::size_t>(side * side));
@@ -206,15 +217,25 @@ TEST_P(algorithms_on_nodes, live) {
   const auto lived = algorithms::life(nodes_.a, a, generations, border::fill);
   nodes_.a.wait_all();
   tasks.expect_all_took_part(generations * (side / tile) * (side / tile));
-  expect_same(lived, in_steps(generations, start, [](const std::vector<std::uint8_t>& now, index_t y, index_t x) {
-                const auto alive = [&](index_t v, index_t u) {
-                  return v >= 0 && u >= 0 && v < side && u < side && now[at(v, u)] != 0 ? 1 : 0;
-                };
-                int around = -alive(y, x);
-                for (index_t v = -1; v <= 1; ++v)
-                  for (index_t u = -1; u <= 1; ++u) around += alive(y + v, x + u);
-                return static_cast<std::uint8_t>(around == 3 || (around == 2 && alive(y, x) != 0));
-              }));
+  expect_same(lived, in_steps(generations, start, next_cell));
+}
+
+// Tiles that the owner's cores have given room to go to others and come back.
+TEST_P(algorithms_on_nodes, live_here_and_there_by_turns) {
+  std::mt19937 random(8);
+  std::vector<std::uint8_t> now(static_cast<std::size_t>(side * side));
+  for (auto& cell : now) cell = random() % 3 == 0;
+  auto a = nodes_.a.array<std::uint8_t>({side, side}, tiles(tile, tile), "world");
+  {
+    const auto cells = a.write();
+    for (index_t y = 0; y < side; ++y)
+      for (index_t x = 0; x < side; ++x) cells(y, x) = now[at(y, x)];
+  }
+  for (const scope& where : {scope::cpu(), scope::kind(device_kind::node), scope::cpu(), scope::any()}) {
+    a = algorithms::life(nodes_.a, a, 4, border::fill, 0, where);  // even: in the same array
+    now = in_steps(4, now, next_cell);
+  }
+  expect_same(a, now);
 }
 
 TEST_P(algorithms_on_nodes, count) {

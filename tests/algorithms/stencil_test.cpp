@@ -155,6 +155,28 @@ TEST_P(stencil_on_devices, lives_as_the_serial_loop_does) {
   for_some([&](const world& w) { expect_lives(rt(), w, w.height % 2, where()); });
 }
 
+// Tiles that cores have given room to go there and come back.
+TEST_P(stencil_on_devices, lives_on_cores_and_there_by_turns) {
+  constexpr index_t height = 70, width = 90;
+  std::mt19937 random(9);
+  plain<std::uint8_t> reference{height, width, {}, border::wrap, 0};
+  for (index_t i = 0; i < height * width; ++i) reference.cells.push_back(random() % 3 == 0);
+  auto a = rt().array<std::uint8_t>({height, width}, tiles(32, 32), "world");
+  {
+    const auto cells = a.write();
+    for (index_t y = 0; y < height; ++y)
+      for (index_t x = 0; x < width; ++x) cells(y, x) = reference.cells[static_cast<std::size_t>(y * width + x)];
+  }
+  for (int turn = 0; turn < 6; ++turn) {
+    // An even number of steps: the array that comes back is the one that cores have given room.
+    const scope at = turn % 2 == 0 ? scope::cpu() : where();
+    a = algorithms::life(rt(), a, 4, border::wrap, 0, at);
+    for (int s = 0; s < 4; ++s) reference.step(live);
+    if (turn % 3 == 2) expect_equal(a, reference);
+  }
+  expect_equal(a, reference);
+}
+
 INSTANTIATE_TEST_SUITE_P(devices, stencil_on_devices, troupe_test::every_place(), troupe_test::name_of_place);
 
 // ---- windows wider than tiles and arrays ----------------------------------------------------------------------------

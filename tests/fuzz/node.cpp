@@ -276,6 +276,10 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
       }
     }
     x.fresh = mode == access_mode::reduce;
+    if (x.fresh && (how & 128)) {
+      x.group = 1 + how % 3u;
+      x.op = a.element == 4 ? operator_code<std::int32_t, std::plus<>>() : operator_code<double, std::plus<>>();
+    }
     x.returns = x.fresh || (mode != access_mode::read && how % 2 == 0);
     if (mode == access_mode::write || x.fresh || !fills) return x;
     for (std::size_t i = 0; i < tiles_of(a); ++i) {
@@ -430,7 +434,8 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
                                 .measured_ns = 1000,
                                 .attempts = b % 16 == 15 ? b / 16 : 1,
                                 .code = static_cast<troupe::errc>(b / 8 % 20),
-                                .text = "as it says"});
+                                .text = "as it says",
+                                .in_sum = b % 3 == 0});
     if (b < 200) tasks_.erase(tasks_.begin() + static_cast<std::ptrdiff_t>(at));
     say(f);
   }
@@ -443,6 +448,9 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
       head.fixed(wire::kind::bytes_back);
       head.varint(t.id);
       head.varint(i);
+      const bool others = (b & 16) != 0;  // in a sum with another task's
+      head.varint(others ? 1 : 0);
+      if (others) head.varint(tasks_[b % tasks_.size()].id);
       const auto& x = t.card.accesses[i];
       send(head, b % 8 == 7 ? 0 : static_cast<std::size_t>(intersect(x.where, x.limit).volume()) * sizeof(word));
     }
@@ -462,6 +470,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
         }
         f.fixed(b % 4 == 1 ? wire::kind::bytes_back : wire::kind::bytes_home);
         f.varint(r.number);
+        if (b % 4 == 1) f.varint(0);
         if (b % 4 == 1) f.varint(0);
         send(f, b % 8 == 7 ? 0 : static_cast<std::size_t>(r.what.where.volume()) * sizeof(word));
       }

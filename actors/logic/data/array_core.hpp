@@ -28,8 +28,13 @@ struct reduction;
 /// or futures do.
 struct runtime_state;
 
+class tile_room;
+
+/// The host bytes of a tile. Packed, or with room around them; then the two change together, while one task has the
+/// tile to itself.
 struct tile_bytes {
   std::atomic<std::byte*> data{nullptr};
+  std::atomic<tile_room*> room{nullptr};  // owned, but by stand-ins
 };
 
 struct alignas(128) array_core {
@@ -60,6 +65,11 @@ struct alignas(128) array_core {
   alignas(64) tile_bytes* bytes = nullptr;
   tile_bytes single_bytes;
   std::unique_ptr<tile_bytes[]> many_bytes;
+
+  // How far windows have reached beyond tiles so far, eight bits for each dimension: tiles that are overwritten get so
+  // much room. None is made any more once others than this machine's cores use the array.
+  std::atomic<std::uint32_t> halo{0};
+  std::atomic<bool> stays_packed{true};
 
   // Any thread.
   /// Counts the program's handles, plus kept_once for each reference that the runtime itself holds.

@@ -38,4 +38,20 @@ void subtract(box4 a, const box4& b, Out&& out) {
   }
 }
 
+/// Calls f(its first element) for each row of the box along a dimension; dimensions behind it have one element or belong
+/// to the row. Not for empty boxes.
+template <class F>
+void each_row(const box4& b, int along, F&& f) {
+  point4 at = b.lo;
+  for (;;) {
+    f(at);
+    int d = along - 1;
+    while (d >= 0 && ++at[d] == b.hi[d]) {
+      at[d] = b.lo[d];
+      --d;
+    }
+    if (d < 0) return;
+  }
+}
+
 }  // namespace troupe::logic

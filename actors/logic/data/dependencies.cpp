@@ -297,6 +297,7 @@ void dependencies::order_reduce(task_record& task, access& x, std::vector<task_r
   if (open && (open->combiner != op || open->where != where)) combine(a, combines);
   if (!open) {
     auto* r = new detail::reduction;
+    r->id = recorded_ ? 0 : ++reductions_;
     r->combiner = op;
     r->where = where;
     r->element = a.spec.element;

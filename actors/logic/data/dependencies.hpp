@@ -179,6 +179,7 @@ class dependencies {
 
   callbacks& around_;
   recorded_tiles* recorded_;
+  std::uint64_t reductions_ = 0;  // that have been opened
   successor_blocks blocks_;
   std::uint64_t sequence_, floor_ = 0;
   const task_record* retiring_ = nullptr;  // its successors are being released

@@ -163,7 +163,7 @@ void note_sent(const task_record& t, memory_space where, bool parts) {
     const access& x = t.accesses[i];
     if (!x.array) continue;
     array_core& a = *x.array;
-    if (!a.coherence) a.coherence = std::make_unique<detail::array_coherence>(a.tile_count);
+    leaves_host(a);
     a.coherence->spaces.insert(where);
     if (is_whole(x))
       a.coherence->tiles[x.tile].cached.insert(where);

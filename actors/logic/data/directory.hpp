@@ -15,7 +15,9 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -33,6 +35,13 @@ using detail::memory_space;
 using detail::task_record;
 
 using space_set = detail::id_set;
+
+/// Notes that others than this machine's cores use the array.
+inline void leaves_host(array_core& a) {
+  if (a.coherence) return;
+  a.coherence = std::make_unique<detail::array_coherence>(a.tile_count);
+  a.stays_packed.store(true, std::memory_order_relaxed);
+}
 
 /// True if the access is one whole tile.
 inline bool is_whole(const access& x) { return !x.where; }
@@ -106,7 +115,7 @@ void note_parts(task_record& t, memory_space where, Alive&& alive) {
     if (!x.array || is_whole(x)) continue;
     const bool copies = where != host_space && uses_copies(x);
     if (!copies && !writes(x)) continue;
-    if (!x.array->coherence) x.array->coherence = std::make_unique<detail::array_coherence>(x.array->tile_count);
+    leaves_host(*x.array);
     each_tile_of(x, [&](std::uint32_t tile) {
       coherence_entry& entry = x.array->coherence->tiles[tile];
       (copies ? entry.part_readers : entry.part_writers).add({&t, t.sequence}, alive);

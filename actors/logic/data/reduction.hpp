@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <mutex>
 #include <vector>
@@ -19,6 +20,7 @@ namespace troupe::detail {
 
 /// An open reduction: private partials that no task has read through the array yet.
 struct reduction {
+  std::uint64_t id = 0;  // among those of the runtime; 0: of a recording
   combine_fn combiner = nullptr;
   logic::box4 where;
   std::size_t element = 1;

@@ -53,6 +53,8 @@ tasks an_example() {
   y.mode = access_mode::reduce;
   y.returns = y.fresh = true;
   y.fill[31] = std::byte{1};
+  y.group = 300;
+  y.op = 0x128;
   access_descriptor& z = one.accesses.emplace_back();
   z.array = a.id;
   z.mode = access_mode::write;
@@ -95,6 +97,8 @@ TEST(node_messages, tasks_come_out_as_they_went_in) {
     EXPECT_EQ(b.accesses[i].mode, a.accesses[i].mode);
     EXPECT_EQ(b.accesses[i].returns, a.accesses[i].returns);
     EXPECT_EQ(b.accesses[i].fresh, a.accesses[i].fresh);
+    EXPECT_EQ(b.accesses[i].group, i == 1 ? 300u : 0u);
+    EXPECT_EQ(b.accesses[i].op, i == 1 ? 0x128 : 0);
     EXPECT_EQ(b.accesses[i].where, a.accesses[i].where);
     EXPECT_EQ(b.accesses[i].limit, a.accesses[i].limit);
     EXPECT_EQ(b.accesses[i].edge, a.accesses[i].edge);
@@ -174,7 +178,8 @@ TEST(node_messages, ends_and_requests_come_out_as_they_went_in) {
                   .how = outcome::ran,
                   .measured_ns = 12.5f,
                   .attempts = 4,
-                  .written = {{0, some_bytes(inline_max)}, {3, some_bytes(1)}}});
+                  .written = {{0, some_bytes(inline_max)}, {3, some_bytes(1)}},
+                  .in_sum = true});
   put(w, task_end{.id = 6, .how = outcome::failed, .attempts = 3, .code = errc::out_of_memory, .text = "no room"});
   net::reader r(w.view());
   const auto ends = take_done(r);
@@ -185,6 +190,7 @@ TEST(node_messages, ends_and_requests_come_out_as_they_went_in) {
   EXPECT_EQ(ends[0].written[1].access, 3u);
   EXPECT_EQ(ends[0].written[0].bytes, some_bytes(inline_max));
   EXPECT_EQ(ends[0].written[1].bytes, some_bytes(1));
+  EXPECT_TRUE(ends[0].in_sum);
   EXPECT_TRUE(ends[1].written.empty());
   EXPECT_EQ(ends[1].code, errc::out_of_memory);
   EXPECT_EQ(ends[1].attempts, 3);

@@ -30,7 +30,7 @@ TEST_F(false_members, a_task_that_is_said_to_have_failed_ends_when_nothing_of_it
                        troupe::write(x.sub({{0, 0}, {rows / 2, 3}})),
                        troupe::update(filled<word>({1, 3}, troupe::tiles(1, 3), word{7}, "to")), word{1});
   const wire::task_descriptor t = next_task();
-  other->send(wire::kind::bytes_back, {t.id, 1}, half_bytes);
+  other->send(wire::kind::bytes_back, {t.id, 1, 0}, half_bytes);
   w.run_for(6ms);
   ended(t.id, wire::outcome::failed);
   w.run_for(3ms);
@@ -44,8 +44,8 @@ TEST_F(false_members, what_a_task_wrote_may_be_sent_once_at_a_time) {
   const grid x = array<word>({rows, 3}, troupe::tiles(rows, 3), "x");
   const auto f = there(kernels::write, troupe::write(x.sub({{0, 0}, {rows / 2, 3}})), word{1});
   const wire::task_descriptor t = next_task();
-  other->send(wire::kind::bytes_back, {t.id, 0}, half_bytes);
-  other->send(wire::kind::bytes_back, {t.id, 0}, half_bytes);
+  other->send(wire::kind::bytes_back, {t.id, 0, 0}, half_bytes);
+  other->send(wire::kind::bytes_back, {t.id, 0, 0}, half_bytes);
   EXPECT_TRUE(until([&] { return nodes() == 0; })) << "it was not given up";
 }
 
@@ -68,7 +68,7 @@ TEST_F(false_members, a_copy_that_comes_under_a_wrong_title_is_none) {
   const auto f = there(kernels::change, troupe::update(x), word{1});
   ended(next_task().id, wire::outcome::ran);
   const std::uint64_t number = next_number(wire::kind::snapshot);
-  other->send(wire::kind::bytes_back, {number, 0}, 2 * half_bytes);
+  other->send(wire::kind::bytes_back, {number, 0, 0}, 2 * half_bytes);
   w.run_for(100ms);
   EXPECT_EQ(nodes(), 1u) << "it was for nobody";
   other->send(wire::kind::bytes_home, {number}, 2 * half_bytes);

@@ -29,6 +29,8 @@ class program : public troupe::array_maker<program>, public troupe::submitter<pr
   program(imagined_world& w, imagined_node& on) : world_(w), on_(on) {
     rows_ = pick(3, 30), columns_ = pick(3, 30);
     for (field& f : fields_) renew(f);
+    sums_.there = filled<word>({sum_side, sum_side}, troupe::tiles(pick(1, sum_side), sum_side), word{7}, "sums");
+    sums_.model.assign(static_cast<std::size_t>(sum_side * sum_side), 7);
     const std::size_t count = static_cast<std::size_t>(pick(1, 6));
     stones_ = filled<word>({static_cast<index_t>(count) * stone_rows, stone_columns},
                            troupe::tiles(stone_rows, stone_columns), word{7}, "stones", some_replicas());
@@ -45,6 +47,8 @@ class program : public troupe::array_maker<program>, public troupe::submitter<pr
       touch_stone();
     else if (what < 22)
       renew(fields_[world_.below(fields_.size())]);
+    else if (what < 26)
+      add_up();
     else
       touch_field();
   }
@@ -81,6 +85,7 @@ class program : public troupe::array_maker<program>, public troupe::submitter<pr
       ASSERT_FALSE(code.has_value()) << "a call that cannot fail has failed: " << text;
     }
     for (const field& f : fields_) check(f);
+    check(sums_);
     check_stones(losses);
   }
   void check_some_field() { check(fields_[world_.below(fields_.size())]); }
@@ -90,11 +95,13 @@ class program : public troupe::array_maker<program>, public troupe::submitter<pr
     calls_.clear();
     stops_.clear();
     for (field& f : fields_) f.there = {};
+    sums_.there = {};
     stones_ = {};
   }
 
  private:
   static constexpr index_t stone_rows = 2, stone_columns = 3;
+  static constexpr index_t sum_side = 24;  // 4,608 bytes
   static constexpr std::size_t stone_words = stone_rows * stone_columns;
   using grid = troupe::array<word, 2>;
 
@@ -203,15 +210,30 @@ class program : public troupe::array_maker<program>, public troupe::submitter<pr
       }
     }
   }
+  // Several calls reduce into one array, whose partials are larger than what goes inside a message.
+  void add_up() {
+    const field& a = fields_[world_.below(fields_.size())];
+    const std::uint64_t count = 1 + world_.below(12);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const box<2> at = some_box(a);
+      const word salt = next_salt();
+      troupe::task_options how;
+      if (world_.chance(8)) how.where = troupe::scope::here();
+      produce(plain_view{sums_.model.data(), sum_side, {{0, 0}, {sum_side, sum_side}}}, access_mode::reduce,
+              digest(plain_view{const_cast<word*>(a.model.data()), columns_, at}, salt));
+      keep(spawn(how, kernels::add, troupe::read(a.there.sub(at)), troupe::reduce(sums_.there), salt));
+    }
+  }
   void keep(troupe::future<void> f) { plain_.push_back(std::move(f)); }
 
   // By value: while it waits, the program goes on.
   void check(const field f) {
+    const index_t rows = f.there.size(0), columns = f.there.size(1);
     const auto seen = f.there.try_read_for(std::chrono::hours(1));
     ASSERT_TRUE(seen.has_value()) << "a field cannot be read";
-    for (index_t y = 0; y < rows_; ++y)
-      for (index_t x = 0; x < columns_; ++x)
-        ASSERT_EQ((*seen)(y, x), f.model[static_cast<std::size_t>(y * columns_ + x)]) << "at " << y << ", " << x;
+    for (index_t y = 0; y < rows; ++y)
+      for (index_t x = 0; x < columns; ++x)
+        ASSERT_EQ((*seen)(y, x), f.model[static_cast<std::size_t>(y * columns + x)]) << "at " << y << ", " << x;
   }
 
   // ---- stones -------------------------------------------------------------------------------------------------------
@@ -319,6 +341,7 @@ class program : public troupe::array_maker<program>, public troupe::submitter<pr
   imagined_node& on_;
   index_t rows_ = 1, columns_ = 1;
   std::array<field, 3> fields_;
+  field sums_;
   grid stones_;
   std::size_t stone_count_ = 0;
   std::vector<troupe::future<void>> plain_;

@@ -163,6 +163,41 @@ TEST_F(malformed_calls, what_goes_back_was_written) {
           [](wire::tasks& t) { t.all[0].accesses[1].gaps.push_back({.where = t.all[0].accesses[1].where}); });
 }
 
+TEST_F(malformed_calls, partials_that_are_added_up_are_of_one_kind_by_an_operator_that_is_known) {
+  constexpr std::uint16_t sums = troupe::detail::operator_code<word, std::plus<>>();
+  const auto grouped = [](wire::tasks& t, std::uint16_t op) {
+    t.all[0].accesses[1].group = 9;
+    t.all[0].accesses[1].op = op;
+  };
+  refuses("an unknown operator", a_reduction(), [&](wire::tasks& t) { grouped(t, 0x7f7f); });
+  refuses("no operator", a_reduction(), [&](wire::tasks& t) { grouped(t, 0); });
+  refuses("an operator on smaller elements", a_reduction(),
+          [&](wire::tasks& t) { grouped(t, troupe::detail::operator_code<std::uint8_t, std::plus<>>()); });
+  refuses("another thing that goes back", a_reduction(), [&](wire::tasks& t) {
+    grouped(t, sums);
+    t.all[0].kernel = kernels::two.info().key;
+    t.all[0].accesses.push_back(t.all[0].accesses[0]);
+    t.all[0].accesses[2].mode = access_mode::update;
+    t.all[0].accesses[2].returns = true;
+    t.all[0].accesses[2].gaps.clear();
+  });
+  refuses("partials of two sizes", a_reduction(), [&](wire::tasks& t) {
+    grouped(t, sums);
+    t.arrays.push_back(an_array(3, 4, 3));
+    wire::task_descriptor more = t.all[0];
+    more.id = 2;
+    more.accesses[1].array = 3;
+    more.accesses[1].where.hi = more.accesses[1].limit.hi = t.arrays[2].size;
+    t.all.push_back(more);
+  });
+  refuses("partials by two operators", a_reduction(), [&](wire::tasks& t) {
+    grouped(t, sums);
+    t.all.push_back(t.all[0]);
+    t.all[1].id = 2;
+    t.all[1].accesses[1].op = troupe::detail::operator_code<word, std::multiplies<>>();
+  });
+}
+
 TEST_F(malformed_calls, what_is_written_has_no_border) {
   refuses("an update with a border", a_call(), [](wire::tasks& t) {
     t.all[0].accesses[0].edge = border::wrap;
@@ -288,7 +323,7 @@ TEST_F(malformed_calls, a_transfer_of_nothing_under_a_wrong_title_ends_no_other_
   const std::uint64_t number = next_number(wire::kind::snapshot);
   other->send(wire::kind::bytes_home, {number}, 1000 * 3 * sizeof(word));
   w.run_for(6ms);
-  other->send(wire::kind::bytes_back, {number, 0}, 0);
+  other->send(wire::kind::bytes_back, {number, 0, 0}, 0);
   w.run_for(100ms);
   other.reset();
   const auto seen = x.try_read_for(1h);

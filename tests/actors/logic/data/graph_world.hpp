@@ -26,8 +26,10 @@ using troupe::logic::box4;
 constexpr box4 line(index_t lo, index_t hi) { return {{lo, 0, 0, 0}, {hi, 1, 1, 1}}; }
 constexpr box4 plane(index_t y0, index_t y1, index_t x0, index_t x1) { return {{y0, x0, 0, 0}, {y1, x1, 1, 1}}; }
 
-inline void add_numbers(void*, const void*, std::size_t) {}
-inline void max_numbers(void*, const void*, std::size_t) {}
+inline constexpr troupe::detail::reduction_operator adds_numbers{[](void*, const void*, std::size_t) {}};
+inline constexpr troupe::detail::combine_fn add_numbers = &adds_numbers;
+inline constexpr troupe::detail::reduction_operator has_largest_number{[](void*, const void*, std::size_t) {}};
+inline constexpr troupe::detail::combine_fn max_numbers = &has_largest_number;
 
 /// Stands for placement before the dependencies, without executors: the test says what completes.
 class graph_world final : public troupe::logic::dependencies::callbacks {
