@@ -68,6 +68,7 @@ struct gpu_job {
     devices::ticket end = 0;
     devices::ticket memory_ready = 0;  // of the lane of copies in: room for parts, and what came in for them
     devices::ticket all_in = 0;        // of the same lane: all bytes that it waits for are here; 0: they are
+    std::uint64_t launching = 0;       // ticks that the call of its kernel took, where it waits for bytes
   };
   /// Numbers of its kernels' launches; none while `last` is below `first`.
   struct launch_range {
@@ -92,6 +93,7 @@ struct gpu_job {
     launched = counted = from_host = false;
     route.end = 0;
     route.memory_ready = route.all_in = 0;
+    route.launching = 0;
     launches = {};
   }
 

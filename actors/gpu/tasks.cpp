@@ -62,12 +62,14 @@ bool gpu_actor::collect() {
   return any;
 }
 
-// Times how long the job has waited for bytes, once they are here. A job that is seen to have ended at the same look
-// has waited until then at most.
+// Times how long the job has waited for bytes, once they are here; not for its kernel, which may have been compiled
+// meanwhile. A job that is seen to have ended at the same look has waited until then at most.
 void gpu_actor::note_bytes_in(job& j) const {
   if (j.route.all_in == 0 || !(lanes_.has_reached(lane_in, j.route.all_in) || may_end(j))) return;
   j.route.all_in = 0;
-  if (j.task && j.task->extra) j.task->extra->data_wait_ns += static_cast<float>(time_.ns_of(ticks() - j.begin));
+  if (!j.task || !j.task->extra) return;
+  const std::uint64_t since = ticks() - j.begin;
+  j.task->extra->data_wait_ns += static_cast<float>(time_.ns_of(since - std::min(since, j.route.launching)));
 }
 
 // Reports how long copies in took, if their end was seen as it happened.
@@ -309,7 +311,9 @@ void gpu_actor::enqueue(job& j) {
   j.launches.first = device_->launched() + 1;
   try {
     memory_.fill_in(j);
+    const std::uint64_t begin = j.route.all_in != 0 ? ticks() : 0;
     launch(j);
+    if (begin != 0) j.route.launching = ticks() - begin;
   } catch (const devices::cannot_run&) {
     j.failure.error = std::current_exception();
     j.failure.refused = j.task->kind == task_kind::call;  // of a graph's calls some may have run

@@ -67,8 +67,9 @@ struct stage_report {
   std::optional<std::chrono::nanoseconds> watermark_lag{};
   int lanes = 1;         ///< calls of its function that may run at the same time now: see `stage_options::parallel`
   distribution service;  ///< time in the stage's function, of a sample of its items; of stages of tasks until they end
-  /// Of that, in stages of tasks: for how long the task that waited most has waited for copies between memories, or under
-  /// `options::memory_bytes` for room and for bytes from the disk; 0 where all were in place. Copies that another node makes for a task of its own are not seen.
+  /// Of that, in stages of tasks, of the same items: for how long the task that waited most has waited for copies
+  /// between memories, or under `options::memory_bytes` for room and for bytes from the disk; 0 where all were in
+  /// place. Copies that another node makes for a task of its own are not seen.
   distribution transfer;
 };
 
