@@ -3,8 +3,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <semaphore>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -46,7 +48,13 @@ constexpr auto count_and_tell =
           for (index_t i = from.lo(0); i < from.hi(0); ++i) to(from(i) % bins) += from(i);
           for (index_t i = last.lo(0); i < last.hi(0); ++i) last(i) = from(i);
         });
-const offer offered{count, count_or_throw, count_and_tell};
+std::binary_semaphore may_end{0};
+constexpr auto count_late = kernel<in<std::uint32_t, 1>, red<std::uint64_t, 1>>("reductions.late")
+                                .on(cpu, [](view<const std::uint32_t, 1> from, view<std::uint64_t, 1> to) {
+                                  may_end.acquire();
+                                  for (index_t i = from.lo(0); i < from.hi(0); ++i) to(from(i) % bins) += from(i);
+                                });
+const offer offered{count, count_or_throw, count_and_tell, count_late};
 
 class reductions_on_nodes : public ::testing::Test {
  protected:
@@ -134,6 +142,20 @@ TEST_F(reductions_on_nodes, that_were_tried_again_have_left_nothing_behind) {
   const auto fresh = n_.a.filled<std::uint64_t>({bins}, tiles(bins), 1, "fresh");
   n_.a.for_each(on("b"), all(), count, read(data_), reduce(fresh)).get();
   EXPECT_EQ(fresh.read()(37), 38u);
+}
+
+// Else a program that lets the one go on when the other has ended would wait for ever.
+TEST_F(reductions_on_nodes, do_not_hold_up_tasks_for_others_that_take_long) {
+  const auto first = data_.sub({{0}, {side / 2}}), second = data_.sub({{side / 2}, {side}});
+  const auto late = n_.a.spawn(on("b"), count_late, read(first), reduce(total_));
+  const auto soon = n_.a.spawn(on("b"), count, read(second), reduce(total_));
+  const bool ended = soon.wait_for(std::chrono::seconds(20));
+  EXPECT_TRUE(ended);
+  EXPECT_FALSE(late.is_ready());
+  may_end.release();
+  late.get();
+  soon.get();
+  expect_total(1);
 }
 
 // The node leaves while it adds up: what it does not send is made again here.
