@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "actors/execution/run_context.hpp"
 #include "actors/logic/data/home_box.hpp"
@@ -84,14 +85,12 @@ void run_context::gather_run(const region& r, array_core& a, point4 at, index_t 
   const int last = a.spec.rank - 1;
   const std::size_t e = a.spec.element;
   for (int d = 0; d < last; ++d) {
-    const index_t n = r.limit_hi[d] - r.limit_lo[d];
-    if (at[d] >= r.limit_lo[d] && at[d] < r.limit_hi[d]) continue;
-    if (r.edge == border::fill) {
+    const std::optional<index_t> source = logic::source_of(r, d, at[d]);
+    if (!source) {
       host_.fill(to, r.fill.data(), e, static_cast<std::size_t>(count));
       return;
     }
-    at[d] = r.edge == border::clamp ? std::clamp(at[d], r.limit_lo[d], r.limit_hi[d] - 1)
-                                    : r.limit_lo[d] + ((at[d] - r.limit_lo[d]) % n + n) % n;
+    at[d] = *source;
   }
   const index_t lo = r.limit_lo[last], hi = r.limit_hi[last], n = hi - lo;
   const index_t end = at[last] + count;

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 
 #include "actors/execution/run_context.hpp"
@@ -24,15 +25,6 @@ bool is_worth_room(const array_core& a, const box4& view, const box4& tile) {
   const auto inside = static_cast<double>(tile.volume());
   return static_cast<double>(view.volume()) <= (1 + rim_max) * inside &&
          static_cast<std::size_t>(tile.volume()) * a.spec.element >= least_bytes;
-}
-
-// Returns the coordinate of the array whose element a border shows at `at`; -1: it shows its constant.
-index_t source_of(index_t at, index_t lo, index_t hi, border edge) {
-  if (at >= lo && at < hi) return at;
-  if (edge == border::fill) return -1;
-  if (edge == border::clamp) return std::clamp(at, lo, hi - 1);
-  const index_t n = hi - lo;
-  return lo + ((at - lo) % n + n) % n;
 }
 
 // Copies elements that lie apart. The usual sizes are copied by one instruction.
@@ -80,12 +72,12 @@ bool run_context::show_in_room(access& x, const box4& b, raw_view& v) {
     }
     return false;
   }
-  held h{
-      .what = &x, .data = nullptr, .where = b, .saved = nullptr, .assembled = false, .partial = nullptr, .room = room};
-  held_.emplace_back();  // there is room for it
-  held_.pop_back();
-  if (!room->show(a, r, b, [&] { fill_rim(r, a, b, tb, *room); })) return false;
-  held_.push_back(std::move(h));
+  held_.push_back({&x, nullptr, b, nullptr, false, nullptr});
+  if (!room->show(a, r, b, [&] { fill_rim(r, a, b, tb, *room); })) {
+    held_.pop_back();
+    return false;
+  }
+  held_.back().room = room;
   v.data = room->element(b.lo);
   v.stride = room->stride();
   return true;
@@ -122,13 +114,13 @@ void run_context::fill_rim(const region& r, array_core& a, const box4& view, con
 // The same for one coordinate of the last dimension, of at least two, beside the rows of the tile.
 void run_context::fill_column(const region& r, array_core& a, const box4& tile, index_t at, tile_room& room) {
   const int last = a.spec.rank - 1;
-  const index_t source = source_of(at, r.limit_lo[last], r.limit_hi[last], r.edge);
+  const std::optional<index_t> source = logic::source_of(r, last, at);
   const auto e = static_cast<index_t>(a.spec.element);
   devices::strides step{};
   const std::byte* from = r.fill.data();
   point4 corner = tile.lo;
-  if (source >= 0) {
-    corner[last] = source;
+  if (source) {
+    corner[last] = *source;
     const std::uint32_t t = a.tile_at(corner);
     from = element_at(a, corner);
     step = host_strides(a, t);

@@ -12,6 +12,16 @@ namespace bench {
 
 using troupe::index_t;
 
+namespace {
+template <class Step>
+cost cost_of(troupe::runtime& rt, int steps, const Step& step) {
+  const meter clock;
+  for (int s = 0; s < steps; ++s) step();
+  rt.wait_all();
+  return clock.stop();
+}
+}  // namespace
+
 cost life_on(troupe::runtime& rt, life_problem& p, std::size_t rows, std::size_t columns) {
   const auto n = static_cast<index_t>(p.side);
   const auto cut = troupe::tiles(static_cast<index_t>(rows), static_cast<index_t>(columns));
@@ -36,10 +46,7 @@ cost life_on(troupe::runtime& rt, life_problem& p, std::size_t rows, std::size_t
   step();
   step();
   fill();
-  const meter clock;
-  for (int s = 0; s < p.steps; ++s) step();
-  rt.wait_all();
-  const cost spent = clock.stop();
+  const cost spent = cost_of(rt, p.steps, step);
   const auto cells = now.read();
   p.check([&](std::size_t y, std::size_t x) { return cells(static_cast<index_t>(y), static_cast<index_t>(x)); });
   return spent;
@@ -74,10 +81,7 @@ cost page_rank_on(troupe::runtime& rt, rank_problem& p, std::size_t chunk) {
   fill();
   step();
   fill();
-  const meter clock;
-  for (int s = 0; s < p.steps; ++s) step();
-  rt.wait_all();
-  const cost spent = clock.stop();
+  const cost spent = cost_of(rt, p.steps, step);
   const auto ranks = now.read();
   p.check([&](std::size_t i) { return ranks(static_cast<index_t>(i)); });
   return spent;

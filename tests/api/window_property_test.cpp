@@ -9,40 +9,21 @@
 #include <cstdint>
 #include <random>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <troupe/troupe.hpp>
+
+#include "points.hpp"
 
 namespace {
 
 using namespace troupe;
 using troupe::index_t;
 
-template <int N>
-using point = std::array<index_t, N>;
-
-// Calls f for every point of the box, last dimension fastest.
-template <int N, class F>
-void for_points(const box<N>& b, const F& f) {
-  if (b.empty()) return;
-  point<N> p = b.lo;
-  for (;;) {
-    f(p);
-    std::size_t d = N;
-    while (d > 0 && ++p[d - 1] >= b.hi[d - 1]) {
-      p[d - 1] = b.lo[d - 1];
-      --d;
-    }
-    if (d == 0) return;
-  }
-}
-
-template <class T, int N, std::size_t K>
-T& at(const view<T, N>& v, const std::array<index_t, K>& p) {
-  return std::apply([&](auto... i) -> T& { return v.at(i...); }, p);
-}
+using test::at;
+using test::for_points;
+using test::point;
 
 template <int N>
 struct scenario {

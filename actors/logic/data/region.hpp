@@ -3,6 +3,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
+#include <optional>
+
 #include <troupe/detail/task.hpp>
 
 #include "actors/logic/data/array_core.hpp"
@@ -66,6 +69,15 @@ void each_touched(const detail::region& r, F&& f) {
     while (d >= 0 && ++at[d] == parts[d]) at[d--] = 0;
     if (d < 0) return;
   }
+}
+
+/// Returns the coordinate along dimension d of the element that the region's view shows at `at`; empty: the border's
+/// constant.
+inline std::optional<index_t> source_of(const detail::region& r, int d, index_t at) {
+  const index_t lo = r.limit_lo[d], hi = r.limit_hi[d], n = hi - lo;
+  if (at >= lo && at < hi) return at;
+  if (r.edge == border::fill) return {};
+  return r.edge == border::clamp ? std::clamp(at, lo, hi - 1) : lo + ((at - lo) % n + n) % n;
 }
 
 /// True if the region is a plain box inside the limits: it needs no border.
