@@ -113,8 +113,9 @@ class accelerator {
   virtual void deallocate_pinned(std::byte*) noexcept = 0;
 
   // ---- copies: up to 4 dimensions, enqueued; host memory must stay as it is until the lane has passed ---------------
-  // Host memory that is not pinned is copied through a few pinned buffers of the device's own, not by the threads that
-  // call this.
+  // It is read at any time from the call on, and may be written as late as when `completed` tells of the ticket. Host
+  // memory that is not pinned goes through pinned buffers of the device's own: what is small is copied by the threads
+  // that call, what is large is not.
   virtual void copy_in(int lane, device_pointer to, const strides&, const std::byte* from, const strides&,
                        const std::array<index_t, rank_max>& count, std::size_t element) = 0;
   virtual void copy_out(int lane, std::byte* to, const strides&, device_pointer from, const strides&,

@@ -106,12 +106,12 @@ class gpu_accelerator final : public accelerator {
   // ---- copies
   void copy_in(int l, device_pointer to, const strides& ts, const std::byte* from, const strides& fs,
                const std::array<index_t, rank_max>& count, std::size_t element) override {
-    if (!copy_staged(l, coming_, const_cast<std::byte*>(from), fs, address(to), ts, count, element))
+    if (!copy_staged(l, true, const_cast<std::byte*>(from), fs, address(to), ts, count, element))
       copy_blocks(l, address(to), ts, from, fs, count, element, GPU(MemcpyHostToDevice));
   }
   void copy_out(int l, std::byte* to, const strides& ts, device_pointer from, const strides& fs,
                 const std::array<index_t, rank_max>& count, std::size_t element) override {
-    if (!copy_staged(l, going_, to, ts, address(from), fs, count, element))
+    if (!copy_staged(l, false, to, ts, address(from), fs, count, element))
       copy_blocks(l, to, ts, address(from), fs, count, element, GPU(MemcpyDeviceToHost));
   }
   void copy(int l, device_pointer to, const strides& ts, device_pointer from, const strides& fs,
@@ -199,7 +199,13 @@ class gpu_accelerator final : public accelerator {
       check(GPU(StreamWaitEvent)(in.stream(), event, 0), "StreamWaitEvent");
   }
   ticket recorded(int l) const override { return lanes_[static_cast<std::size_t>(l)].recorded(); }
-  ticket completed(int l) override { return enter(l).completed(checker()); }
+  ticket completed(int l) override {
+    const ticket reached = enter(l).completed(checker());
+    // Small copies arrive when somebody looks: also those of lanes that this one has waited for.
+    for (lane& other : lanes_)
+      if (other.going.any()) (void)other.completed(checker());
+    return reached;
+  }
   void listen(std::function<void()> listener) override { listener_ = std::move(listener); }
 
  private:
@@ -297,6 +303,9 @@ class gpu_accelerator final : public accelerator {
     bool answers = true;
     while (!failure_ && !(answers = all_idle()) && std::chrono::steady_clock::now() < give_up)
       std::this_thread::sleep_for(std::chrono::microseconds(200));
+    if (answers && !failure_) {
+      for (auto& l : lanes_) l.going.reach(l.recorded() + 1);
+    }
     for (staging* s : {&coming_, &going_}) s->stop();
     // A device that failed is of no use to anybody before it is reset; its last user does that.
     const bool reset = (answers ? failure_ || is_broken() : reset_ends_hangs) && opened_.is_last();
@@ -315,18 +324,35 @@ class gpu_accelerator final : public accelerator {
   }
 
   // False: the host's memory is pinned, or nothing is gained by that.
-  bool copy_staged(int l, staging& through, std::byte* host, const strides& hs, void* device, const strides& ds,
+  bool copy_staged(int l, bool in, std::byte* host, const strides& hs, void* device, const strides& ds,
                    const std::array<index_t, rank_max>& count, std::size_t element) {
-    auto& in = enter(l);
+    auto& on = enter(l);
     if (!stages_) return false;
     const auto plan = plan_staged(hs, ds, count, element);
     if (plan.width == 0) return true;
-    index_t last = plan.width - 1;
-    for (const auto& d : plan.outer) last += (d.count - 1) * d.host;
-    if (is_pinned(host) && is_pinned(host + last)) return false;
+    if (is_pinned(host) && is_pinned(host + plan.host_reach() - 1)) return false;
     (void)GPU(GetLastError)();
     const auto pinned = [&](std::size_t bytes) { return allocate_pinned(bytes); };
-    return through.copy(in.stream(), plan, host, static_cast<std::byte*>(device), pinned, checker());
+    auto* const there = static_cast<std::byte*>(device);
+    small_copies& small = in ? on.coming : on.going;
+    const auto copy_now = [&] {
+      return small.copy(on.stream(), plan, host, there, on.recorded() + 1, pinned, checker());
+    };
+    if (small.takes(plan)) {
+      if (copy_now()) return true;
+      (void)on.completed(checker());  // there may be room by now
+      if (copy_now()) return true;
+    }
+    if (!in) let_arrive(host, host + plan.host_reach());
+    return (in ? coming_ : going_).copy(on.stream(), plan, host, there, pinned, checker());
+  }
+  // Small copies to that memory come before any that others make there.
+  void let_arrive(const std::byte* begin, const std::byte* end) {
+    for (lane& l : lanes_) {
+      if (!l.going.touches(begin, end)) continue;
+      check(GPU(StreamSynchronize)(l.stream()), "StreamSynchronize");
+      l.going.reach(l.recorded() + 1);
+    }
   }
 
   void copy_blocks(int l, void* to, const strides& ts, const void* from, const strides& fs,

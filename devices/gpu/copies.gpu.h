@@ -10,6 +10,7 @@
 #include <cstddef>
 
 #include "devices/gpu/copy_plan.hpp"
+#include "devices/gpu/staged_copy.hpp"
 
 namespace troupe::devices::gpu::GPU_NS {
 
@@ -34,6 +35,31 @@ void enqueue_copy(GPU(Stream_t) stream, void* to, const strides& ts, const void*
                                static_cast<std::size_t>(plan.rows.from), width,
                                static_cast<std::size_t>(plan.rows.count), kind, stream),
             "Memcpy2DAsync");
+  });
+}
+
+/// A piece between the device's memory and a pinned buffer that holds it, its lines one behind the other.
+template <class Check>
+void enqueue_staged(GPU(Stream_t) stream, const staged_copy& plan, staged_copy::piece piece, std::byte* device,
+                    std::byte* staged, bool in, Check check) {
+  const auto kind = in ? GPU(MemcpyHostToDevice) : GPU(MemcpyDeviceToHost);
+  const auto line = [&](std::byte* there, std::byte* here, index_t bytes) {
+    check(GPU(MemcpyAsync)(in ? there : here, in ? here : there, static_cast<std::size_t>(bytes), kind, stream),
+          "MemcpyAsync");
+  };
+  if (plan.is_packed_there()) return line(device + piece.begin, staged, piece.end - piece.begin);
+  const index_t pitch = plan.outer.back().device;
+  plan.for_each_block(piece, [&](index_t, index_t at, index_t bytes, index_t rows) {
+    std::byte *there = device + at, *here = staged;
+    staged += bytes * rows;
+    if (rows > 1 && pitch >= bytes && pitch <= pitch_max) {
+      const auto wide = static_cast<std::size_t>(bytes), far = static_cast<std::size_t>(pitch);
+      check(GPU(Memcpy2DAsync)(in ? there : here, in ? far : wide, in ? here : there, in ? wide : far, wide,
+                               static_cast<std::size_t>(rows), kind, stream),
+            "Memcpy2DAsync");
+      return;
+    }
+    for (index_t r = 0; r < rows; ++r, there += pitch, here += bytes) line(there, here, bytes);
   });
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "devices/gpu/errors.gpu.h"
+#include "devices/gpu/small_copies.gpu.h"
 
 namespace troupe::devices::gpu::GPU_NS {
 
@@ -98,6 +99,8 @@ class watcher {
 /// Codes go to `check(code, call)`, which throws.
 class lane {
  public:
+  small_copies coming{true}, going{false};
+
   template <class Check>
   void open(Check check) {
     check(GPU(StreamCreateWithFlags)(&stream_, GPU(StreamNonBlocking)), "StreamCreateWithFlags");
@@ -139,6 +142,8 @@ class lane {
         free_.push_back(pending_.front().event);
       pending_.pop_front();
     }
+    coming.reach(reached_);
+    going.reach(reached_);
     while (!watched_.empty() && watched_.front().at <= watcher_->seen()) {
       free_.push_back(watched_.front().event);
       watched_.pop_front();

@@ -33,6 +33,12 @@ struct staged_copy {
     for (const dimension& d : outer) all *= d.count;
     return all;
   }
+  /// Bytes from the first one of the host's to behind the last one.
+  index_t host_reach() const {
+    index_t last = width;
+    for (const dimension& d : outer) last += (d.count - 1) * d.host;
+    return last;
+  }
   /// The next piece of at most so many bytes.
   piece next(index_t begin, index_t bytes_max) const {
     if (width >= bytes_max) return {begin, std::min(begin + bytes_max, (begin / width + 1) * width)};

@@ -37,7 +37,6 @@ class staging {
             Check check) {
     if (!open(pinned, check)) return false;
     const auto what = std::make_shared<const staged_copy>(plan);
-    const bool packed = plan.is_packed_there();
     // What came before on the lane may have written the host's memory that is read now.
     if (in_) follow(stream_, begun_, lane, check);
     for (index_t at = 0, end = plan.bytes(); at < end;) {
@@ -46,7 +45,7 @@ class staging {
       last_ = (last_ + 1) % buffer_count;
       buffer& b = ring_[last_];
       const auto by_host = [&] { call_host(new host_part{gate_, what, piece, host, b.memory, in_}, check); };
-      const auto by_link = [&] { transfer(lane, plan, piece, device, b.memory, packed, check); };
+      const auto by_link = [&] { enqueue_staged(lane, plan, piece, device, b.memory, in_, check); };
       if (in_) {
         if (b.used) check(GPU(StreamWaitEvent)(stream_, b.free, 0), "StreamWaitEvent");
         by_host();
@@ -137,30 +136,6 @@ class staging {
     if (code == GPU(Success)) return;
     delete part;
     check(code, host_call);
-  }
-
-  template <class Check>
-  void transfer(GPU(Stream_t) lane, const staged_copy& plan, staged_copy::piece piece, std::byte* device,
-                std::byte* staged, bool packed, Check check) {
-    const auto kind = in_ ? GPU(MemcpyHostToDevice) : GPU(MemcpyDeviceToHost);
-    const auto line = [&](std::byte* there, std::byte* here, index_t bytes) {
-      check(GPU(MemcpyAsync)(in_ ? there : here, in_ ? here : there, static_cast<std::size_t>(bytes), kind, lane),
-            "MemcpyAsync");
-    };
-    if (packed) return line(device + piece.begin, staged, piece.end - piece.begin);
-    const index_t pitch = plan.outer.back().device;
-    plan.for_each_block(piece, [&](index_t, index_t at, index_t bytes, index_t rows) {
-      std::byte *there = device + at, *here = staged;
-      staged += bytes * rows;
-      if (rows > 1 && pitch >= bytes && pitch <= pitch_max) {
-        const auto wide = static_cast<std::size_t>(bytes), far = static_cast<std::size_t>(pitch);
-        check(GPU(Memcpy2DAsync)(in_ ? there : here, in_ ? far : wide, in_ ? here : there, in_ ? wide : far, wide,
-                                 static_cast<std::size_t>(rows), kind, lane),
-              "Memcpy2DAsync");
-        return;
-      }
-      for (index_t r = 0; r < rows; ++r, there += pitch, here += bytes) line(there, here, bytes);
-    });
   }
 
   const bool in_;

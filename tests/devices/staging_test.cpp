@@ -258,6 +258,115 @@ TEST_F(gpu_staging, a_closed_device_touches_the_hosts_memory_no_more) {
   EXPECT_EQ(back, there);
 }
 
+// ---- small copies ---------------------------------------------------------------------------------------------------
+
+// A function of the host's costs its stream more than a small copy.
+TEST_F(gpu_staging, small_copies_call_no_function_of_the_hosts) {
+  accelerator& a = start({.seed = 11, .faults = {refusal("LaunchHostFunc", 1, simErrorInvalidValue)}});
+  std::mt19937 random(29);
+  void* const p = a.allocate(0, mib);
+  for (int round = 0; round < 200; ++round) {
+    // A box of the host's rows, packed on the device.
+    const index_t rows = 1 + static_cast<index_t>(random() % 60), width = 1 + static_cast<index_t>(random() % 250);
+    const index_t pitch = width + static_cast<index_t>(random() % 100);
+    const auto there = numbers(static_cast<std::size_t>(rows * pitch) * 4);
+    std::vector<std::uint32_t> back(there.size(), 0);
+    const strides host{0, 0, pitch, 1}, packed{0, 0, width, 1};
+    const std::array<index_t, 4> count{1, 1, rows, width};
+    a.copy_in(0, {p, 0}, packed, reinterpret_cast<const std::byte*>(there.data()), host, count, 4);
+    a.wait(1, 0, a.record(0, false));
+    a.copy_out(1, reinterpret_cast<std::byte*>(back.data()), host, {p, 0}, packed, count, 4);
+    finish(1);
+    for (index_t y = 0; y < rows; ++y)
+      for (index_t x = 0; x < pitch; ++x) {
+        const auto at = static_cast<std::size_t>(y * pitch + x);
+        ASSERT_EQ(back[at], x < width ? there[at] : 0) << rows << " x " << width << " of " << pitch;
+      }
+    a.wait(0, 1, a.recorded(1));
+  }
+}
+
+// What finds no room in the ring goes the way of large copies, and nothing is lost or overtaken.
+TEST_F(gpu_staging, more_small_copies_than_the_ring_holds_all_arrive) {
+  accelerator& a = start({.seed = 13});
+  std::mt19937 random(31);
+  constexpr std::size_t n = 400;
+  void* const p = a.allocate(0, n * mib / 16);
+  std::vector<std::vector<std::uint32_t>> there, back(n);
+  gate g;
+  g.block(stream(0));
+  for (std::size_t i = 0; i < n; ++i) {
+    there.push_back(numbers(4 + random() % (mib / 16)));
+    there.back()[0] = static_cast<std::uint32_t>(i);
+    back[i].resize(there.back().size());
+    copy_in(0, static_cast<std::byte*>(p) + i * mib / 16, there[i]);
+  }
+  for (std::size_t i = 0; i < n; ++i) copy_out(0, back[i], static_cast<std::byte*>(p) + i * mib / 16);
+  EXPECT_EQ(back[0][0], 0u);
+  g.opened.set_value();
+  finish(0);
+  EXPECT_EQ(back, there);
+}
+
+TEST_F(gpu_staging, a_small_copy_that_has_not_arrived_does_not_overwrite_a_later_large_one) {
+  accelerator& a = start({});
+  const auto old = numbers(mib / 32);
+  auto later = numbers(mib);
+  for (auto& x : later) x += 1;
+  void* const p = a.allocate(0, mib / 32);
+  void* const q = a.allocate(0, mib);
+  copy_in(0, p, old);
+  copy_in(0, q, later);
+  finish(0);
+  std::vector<std::uint32_t> back(later.size(), 0);
+  a.copy_out(0, reinterpret_cast<std::byte*>(back.data()), line, {p, 0}, line,
+             {1, 1, 1, static_cast<index_t>(old.size())}, 4);
+  a.wait(1, 0, a.record(0, false));
+  copy_out(1, back, q);
+  finish(1);
+  finish(0);
+  EXPECT_EQ(back, later);
+}
+
+TEST_F(gpu_staging, a_small_copy_arrives_before_a_lane_that_has_waited_for_it_is_seen_to_end) {
+  accelerator& a = start({.seed = 17});
+  void* const p = a.allocate(0, mib / 32);
+  const auto there = numbers(mib / 32);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<std::uint32_t> back(there.size(), 0);
+    copy_in(0, p, there);
+    copy_out(0, back, p);
+    a.wait(1, 0, a.record(0, false));
+    finish(1);
+    ASSERT_EQ(back, there);
+  }
+}
+
+TEST_F(gpu_staging, closing_brings_small_copies_home_but_for_those_of_a_device_that_failed) {
+  accelerator& a = start({});
+  void* const p = a.allocate(0, mib / 32);
+  const auto there = numbers(mib / 32);
+  std::vector<std::uint32_t> back(there.size(), 0);
+  copy_in(0, p, there);
+  copy_out(0, back, p);
+  device.reset();
+  EXPECT_EQ(back, there);
+
+  start({.faults = {{"MemcpyAsync", 3, -1, simErrorLaunchFailure, true}}});
+  auto gone = std::make_unique<std::vector<std::uint32_t>>(there);
+  void* const q = device->allocate(0, mib / 32);
+  copy_in(0, q, there);
+  copy_out(0, *gone, q);
+  EXPECT_THROW(
+      {
+        copy_in(0, q, there);
+        finish(0);
+      },
+      error);
+  gone.reset();  // ASan would see it
+  device.reset();
+}
+
 TEST(gpu_pinning, is_offered_only_where_copies_gain_by_it) {
   ASSERT_EQ(simConfigure({}), simSuccess);
   EXPECT_FALSE(make_sim_source()->pinning(0));
