@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "actors/protocol/prefetch.hpp"
 #include <troupe/detail/spin_lock.hpp>
+#include "actors/protocol/prefetch.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/lsan_interface.h>
@@ -156,17 +156,20 @@ class shard_pool {
     return chain;
   }
 
-  // Takes the chain of another shard: records flow from clients to placement. Short chains are left alone while there
-  // is little memory: fetching items one by one costs more than a new slab.
+  // Takes the chain of another shard: records flow from clients to placement. A shard that is given more than is taken
+  // from it comes first: clients that took each other's chains would do so again and again. Short chains are left alone
+  // while there is little memory: fetching items one by one costs more than a new slab.
   T* fetch(const shard& mine, std::size_t& n) {
     const bool few = slab_count_.load(std::memory_order_relaxed) < slabs_before_thrift;
-    for (shard& other : shards_) {
-      if (&other == &mine || (few && other.count.load(std::memory_order_relaxed) < worth_fetching)) continue;
-      std::lock_guard hold(other.lock);
-      if (!other.free) continue;
-      n = other.count.exchange(0, std::memory_order_relaxed);
-      return std::exchange(other.free, nullptr);
-    }
+    const std::size_t least = few ? worth_fetching : 1;
+    for (const bool any : {false, true})
+      for (shard& other : shards_) {
+        if (&other == &mine || other.count.load(std::memory_order_relaxed) < least) continue;
+        std::lock_guard hold(other.lock);
+        if (!other.free || !(any || other.given > other.taken)) continue;
+        n = other.count.exchange(0, std::memory_order_relaxed);
+        return std::exchange(other.free, nullptr);
+      }
     return nullptr;
   }
   // Makes a slab. It is mapped, not taken from the heap, so that trimming gives it back to the system.

@@ -24,7 +24,7 @@ class in_flight {
   /// Submissions between two looks at the bound and at stale mail; see options::tasks_in_flight_max.
   static constexpr std::uint64_t look_every = 16;
 
-  /// The number of tasks submitted, for inbox::post to increment.
+  /// The number of tasks submitted, for the inbox to increment.
   std::atomic<std::uint64_t>& submissions() { return submitted_; }
   std::uint64_t submitted() const { return submitted_.load(std::memory_order_seq_cst); }
   /// The number of tasks that have finished, as of the last `publish`; a thread that reads it sees what those tasks

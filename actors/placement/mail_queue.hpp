@@ -3,8 +3,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "actors/protocol/inbox.hpp"
@@ -21,11 +23,17 @@ class mail_queue {
   /// least that often while such a thread comes by.
   mail_queue(std::uint64_t look_ticks, std::uint64_t late_ticks) : look_ticks_(look_ticks), late_ticks_(late_ticks) {}
 
+  /// Posts mail of an executor, or from inside a task.
   std::size_t post(mail m) { return inbox_.post(m); }
-  /// As above, and increments `counter`, which is changed by this function only. Returns how many items wait now.
-  std::size_t post(mail m, std::atomic<std::uint64_t>& counter) { return inbox_.post(m, counter); }
-  std::size_t post(std::span<const mail> many, std::atomic<std::uint64_t>& counter) {
-    return inbox_.post(many, counter);
+  void post(std::span<task_record* const> tasks, mail::verb v) {
+    if (!tasks.empty()) inbox_.post(tasks.size(), [&](std::size_t i) { return mail(tasks[i], v); });
+  }
+  /// Posts submissions, at least one, and adds their number to `counter`. `inside`: by a thread of the runtime's own.
+  /// Returns how many items wait now.
+  std::size_t submit(std::span<task_record* const> tasks, std::atomic<std::uint64_t>& counter, bool inside) {
+    return inbox_.post(
+        tasks.size(), [&](std::size_t i) { return mail(tasks[i], mail::submitted); }, &counter,
+        inside ? 0 : lane_of_thread());
   }
   std::size_t count() const { return inbox_.count(); }
   bool maybe() const { return inbox_.maybe(); }
@@ -45,6 +53,13 @@ class mail_queue {
   std::vector<mail>& work() { return work_; }
 
  private:
+  // Threads that submit from outside meet with each other as little as lanes allow, and with executors not at all.
+  static std::size_t lane_of_thread() {
+    static std::atomic<std::size_t> threads{0};
+    thread_local const std::size_t mine = 1 + threads.fetch_add(1, std::memory_order_relaxed) % (inbox::lanes - 1);
+    return mine;
+  }
+
   inbox inbox_;
   std::vector<mail> work_;
   const std::uint64_t look_ticks_, late_ticks_;

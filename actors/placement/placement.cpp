@@ -93,17 +93,14 @@ void placement::refuse_closed() const { throw error(errc::runtime_stopped, endin
 
 void placement::submit(task_record* t, bool inside) {
   if (!inside && in_flight_.may_be_at_bound()) wait_at_bound();
-  have_ordered(mail_.post(mail(t, mail::submitted), in_flight_.submissions()), inside);
+  have_ordered(mail_.submit({&t, 1}, in_flight_.submissions(), inside), inside);
 }
 
 void placement::submit_together(std::span<task_record* const> all, bool inside) {
   if (all.empty()) return;
   if (!inside && in_flight_.may_be_at_bound()) wait_at_bound();
-  std::vector<mail> items;
-  items.reserve(all.size());
-  for (task_record* t : all) items.emplace_back(t, mail::submitted);
-  const std::size_t waiting = mail_.post(items, in_flight_.submissions());
-  have_ordered(waiting == items.size() ? 1 : waiting, inside);
+  const std::size_t waiting = mail_.submit(all, in_flight_.submissions(), inside);
+  have_ordered(waiting == all.size() ? 1 : waiting, inside);
 }
 
 // Sees to it that what has been posted is ordered soon; `waiting`: so much mail there is now.
@@ -148,12 +145,12 @@ void placement::report_done(std::span<task_record* const> done, executor* self) 
     serve(self);
     return;
   }
-  for (task_record* t : done) mail_.post(mail(t, mail::done));
+  mail_.post(done, mail::done);
   take_turn(self);  // the holder may just have left
 }
 
 void placement::report_returned(std::span<task_record* const> tasks) {
-  for (task_record* t : tasks) mail_.post(mail(t, mail::returned));
+  mail_.post(tasks, mail::returned);
   take_turn(nullptr);
 }
 

@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "actors/protocol/mailbox.hpp"
+#include "actors/protocol/laned_mailbox.hpp"
 
 namespace troupe::detail {
 
@@ -33,6 +33,6 @@ class mail {
   std::uintptr_t bits_;
 };
 
-using inbox = mailbox<mail>;
+using inbox = laned_mailbox<mail>;
 
 }  // namespace troupe::detail

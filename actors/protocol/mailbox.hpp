@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -27,32 +26,12 @@ class mailbox {
     std::lock_guard hold(lock_);
     return add(m);
   }
-  /// As above, and increments `counter`, which is changed under this mailbox' lock only.
-  std::size_t post(Item m, std::atomic<std::uint64_t>& counter) {
-    std::lock_guard hold(lock_);
-    counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    return add(m);
-  }
-  /// As the one before, for items between which no other producer's come.
-  std::size_t post(std::span<const Item> many, std::atomic<std::uint64_t>& counter) {
-    std::lock_guard hold(lock_);
-    counter.store(counter.load(std::memory_order_relaxed) + many.size(), std::memory_order_relaxed);
-    items_.insert(items_.end(), many.begin(), many.end());
-    return count_.fetch_add(many.size(), std::memory_order_seq_cst) + many.size();
-  }
-  void post(std::span<const Item> many) {
-    std::lock_guard hold(lock_);
-    items_.insert(items_.end(), many.begin(), many.end());
-    count_.fetch_add(many.size(), std::memory_order_seq_cst);
-  }
   /// As `post`, if nobody has closed the mailbox; 0 otherwise.
   std::size_t post_if_open(Item m) {
     std::lock_guard hold(lock_);
     return closed_ ? 0 : add(m);
   }
   std::size_t count() const { return count_.load(std::memory_order_seq_cst); }
-  std::size_t roughly() const { return count_.load(std::memory_order_relaxed); }
-  bool maybe() const { return count_.load(std::memory_order_relaxed) != 0; }
   /// Moves all items to `out`, which must be empty. Only the consumer.
   void drain(std::vector<Item>& out) {
     std::lock_guard hold(lock_);

@@ -25,7 +25,8 @@ TEST_F(mail_test, is_fetched_in_the_order_in_which_it_was_posted) {
   task_record other;
   std::atomic<std::uint64_t> counter{5};
   EXPECT_FALSE(queue.maybe());
-  EXPECT_EQ(queue.post(mail(&other, mail::submitted), counter), 1u);
+  task_record* const first = &other;
+  EXPECT_EQ(queue.submit({&first, 1}, counter, false), 1u);
   EXPECT_EQ(queue.post(mail(&task, mail::returned)), 2u);
   EXPECT_EQ(counter, 6u);
   EXPECT_TRUE(queue.maybe());

@@ -34,7 +34,7 @@ TEST(inbox, gives_mail_in_the_order_it_came_and_is_empty_afterwards) {
   std::array<task_record, 3> t;
   box.post(mail(&t[0], mail::submitted));
   const std::array more{mail(&t[1], mail::done), mail(&t[2], mail::submitted)};
-  box.post(more);
+  box.post(more.size(), [&](std::size_t i) { return more[i]; });
   EXPECT_EQ(box.count(), 3u);
   EXPECT_TRUE(box.maybe());
   std::vector<mail> got;
@@ -79,10 +79,13 @@ TEST(inbox, keeps_each_producers_order_and_loses_nothing_among_many) {
         if (i % 7 == 0 && i + 2 <= each) {
           const std::array two{mail(&tasks[p], i % 2 ? mail::done : mail::submitted),
                                mail(&tasks[p], i % 2 ? mail::submitted : mail::done)};
-          box.post(two);
+          box.post(
+              2, [&](std::size_t k) { return two[k]; }, nullptr, p % inbox::lanes);
           i += 2;
         } else {
-          box.post(mail(&tasks[p], i % 2 ? mail::done : mail::submitted));
+          box.post(
+              1, [&](std::size_t) { return mail(&tasks[p], i % 2 ? mail::done : mail::submitted); }, nullptr,
+              p % inbox::lanes);
           ++i;
         }
       }
@@ -105,6 +108,58 @@ TEST(inbox, keeps_each_producers_order_and_loses_nothing_among_many) {
   EXPECT_EQ(wrong, 0u);
   for (const std::size_t n : seen) EXPECT_EQ(n, each);
   EXPECT_EQ(box.count(), 0u);
+}
+
+// Two threads hand a token to and fro, each posts when it has it: whatever the lanes, their items alternate.
+TEST(inbox, takes_nothing_before_what_was_posted_before_it_on_another_lane) {
+  constexpr std::size_t each = 20'000;
+  inbox box;
+  std::array<task_record, 2> tasks;
+  std::atomic<std::size_t> turn{0};
+  std::vector<std::thread> threads;
+  for (std::size_t p = 0; p < 2; ++p)
+    threads.emplace_back([&, p] {
+      for (std::size_t i = 0; i < each; ++i) {
+        while (turn.load(std::memory_order_relaxed) % 2 != p) std::this_thread::yield();
+        box.post(
+            1, [&](std::size_t) { return mail(&tasks[p], mail::done); }, nullptr, (p * 5 + i) % inbox::lanes);
+        turn.fetch_add(1, std::memory_order_relaxed);
+      }
+    });
+  std::vector<mail> got;
+  std::size_t total = 0, wrong = 0;
+  while (total < 2 * each) {
+    got.clear();
+    box.drain(got);
+    if (got.empty()) std::this_thread::yield();
+    for (const mail& m : got) wrong += m.task() != &tasks[total++ % 2];
+  }
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(wrong, 0u);
+}
+
+TEST(inbox, counts_what_waits_and_what_is_submitted_on_all_lanes) {
+  inbox box;
+  std::array<task_record, 3> t;
+  std::atomic<std::uint64_t> submitted{7};
+  for (std::size_t round = 0; round < 3; ++round) {
+    for (std::size_t on = 0; on < inbox::lanes; ++on)
+      EXPECT_EQ(box.post(
+                    3, [&](std::size_t i) { return mail(&t[i], mail::submitted); }, &submitted, inbox::lanes - 1 - on),
+                3 * (on + 1));
+    EXPECT_EQ(box.count(), 3 * inbox::lanes);
+    std::vector<mail> got;
+    box.drain(got);
+    ASSERT_EQ(got.size(), 3 * inbox::lanes);
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i].task(), &t[i % 3]);
+    EXPECT_FALSE(box.maybe());
+    EXPECT_EQ(box.post(mail(&t[0], mail::done)), 1u);
+    got.clear();
+    box.drain(got);
+    EXPECT_EQ(got.size(), 1u);
+    EXPECT_EQ(box.count(), 0u);
+  }
+  EXPECT_EQ(submitted, 7 + 3 * 3 * inbox::lanes);
 }
 
 }  // namespace
