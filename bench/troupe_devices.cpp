@@ -136,6 +136,7 @@ cost chain_on(troupe::runtime& rt, const std::string& device, std::size_t n) {
 cost flow_on(troupe::runtime& rt, const std::string& device, flow_problem& problem) {
   const auto n = static_cast<index_t>(problem.from.size());
   const auto tiles = troupe::tiles(static_cast<index_t>(flow_problem::tile));
+  const auto pinned = {rt.pin(std::span(problem.from)), rt.pin(std::span(problem.into))};
   const auto from = rt.borrow<double>(std::span(problem.from), {n}, tiles);
   const auto into = rt.borrow<double>(std::span(problem.into), {n}, tiles);
   const auto where = on(device);

@@ -190,8 +190,10 @@ class accelerator {
 class page_pinning {
  public:
   virtual ~page_pinning() = default;
-  /// Whole pages. False: the driver says no, and nothing has changed. True also where they are pinned already.
-  virtual bool pin(std::byte*, std::size_t bytes) = 0;
+  /// `refused`: the driver says no. `was_pinned`: by somebody else, all of it or some. Nothing has changed then.
+  enum class outcome { pinned, was_pinned, refused };
+  /// The pages that hold the bytes.
+  virtual outcome pin(std::byte*, std::size_t bytes) = 0;
   /// Unpins what `pin` was given. No device may be copying from or to it.
   virtual void unpin(std::byte*) noexcept = 0;
 };

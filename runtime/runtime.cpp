@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <new>
+#include <tuple>
 
 #include <troupe/this_task.hpp>
 
@@ -58,6 +59,20 @@ detail::engine& runtime::the_engine() const {
     refuse_moved_from();
   engine_->check_process();
   return *engine_;
+}
+
+pinned_memory runtime::pin_bytes(std::byte* p, std::size_t bytes) const { return {the_engine().state(), p, bytes}; }
+
+pinned_memory::pinned_memory(detail::runtime_state& state, std::byte* p, std::size_t bytes) {
+  if (state.tiles) std::tie(number_, gains_) = state.tiles->pin_outside(p, bytes);
+  state.retain();
+  state_ = &state;
+}
+
+pinned_memory::~pinned_memory() {
+  if (!state_ || !state_->birth.is_here()) return;  // in a child by fork the devices are the parent's
+  if (number_ != 0 && state_->tiles) state_->tiles->unpin_outside(number_);
+  state_->release();
 }
 
 void runtime::wait_all() {

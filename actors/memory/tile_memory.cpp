@@ -114,7 +114,7 @@ std::byte* tile_memory::make_slab(std::size_t bytes) noexcept {
   std::byte* const p = map(bytes);
   if (!p) return nullptr;
   bool any = false;
-  for (const auto& pinning : pinnings_) any = pinning->pin(p, bytes) || any;
+  for (const auto& pinning : pinnings_) any = pinning->pin(p, bytes) != devices::page_pinning::outcome::refused || any;
   if (any) {
     pinned_ += bytes;
     return p;
@@ -159,6 +159,8 @@ void tile_memory::pin_again() {
   }
   for (const auto& [p, bytes] : all)
     for (const auto& pinning : pinnings_) pinning->pin(p, bytes);
+  for (const auto& [number, o] : outside_)
+    for (auto* const pinning : o.by) pinning->pin(o.begin, o.bytes);
   limit_ = wanted_;
 }
 
@@ -166,11 +168,41 @@ void tile_memory::unpin_all() noexcept {
   const std::lock_guard one(growing_);
   limit_ = wanted_ = 0;
   give_back(take_empty());
+  for (const auto& [number, o] : outside_)
+    for (auto* const pinning : o.by) pinning->unpin(o.begin);
+  outside_.clear();
   const std::lock_guard hold(lock_);
   for (const auto& [p, s] : slabs_)
     for (const auto& pinning : pinnings_) pinning->unpin(p);
   pinnings_.clear();
   pinned_ = 0;
+}
+
+// ---- memory of others -----------------------------------------------------------------------------------------------
+
+std::pair<unsigned long, bool> tile_memory::pin_outside(std::byte* p, std::size_t bytes) {
+  if (bytes == 0) return {0, false};
+  const std::lock_guard one(growing_);
+  outside o{p, bytes, {}};
+  o.by.reserve(pinnings_.size());
+  const auto at = outside_.try_emplace(outside_ever_ + 1, std::move(o)).first;  // allocates before anything is pinned
+  bool gains = false;
+  for (const auto& pinning : pinnings_) {
+    const auto outcome = pinning->pin(p, bytes);
+    gains = gains || outcome != devices::page_pinning::outcome::refused;
+    if (outcome == devices::page_pinning::outcome::pinned) at->second.by.push_back(pinning.get());
+  }
+  if (!at->second.by.empty()) return {++outside_ever_, gains};
+  outside_.erase(at);
+  return {0, gains};
+}
+
+void tile_memory::unpin_outside(unsigned long number) noexcept {
+  const std::lock_guard one(growing_);
+  const auto at = outside_.find(number);
+  if (at == outside_.end()) return;  // the devices are gone
+  for (auto* const pinning : at->second.by) pinning->unpin(at->second.begin);
+  outside_.erase(at);
 }
 
 }  // namespace troupe::detail

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include <troupe/view.hpp>
@@ -47,6 +48,11 @@ class tile_memory {
   /// Allocates bytes in a pinned slab; null: there is no room in slabs, and no more of them may be had.
   std::byte* allocate_pinned(std::size_t bytes);
 
+  /// Pins memory that is not the runtime's, beyond the limit. Returns a number for `unpin_outside`, 0 where there is
+  /// nothing to undo, and whether a device gains: also where somebody else has pinned it.
+  std::pair<unsigned long, bool> pin_outside(std::byte*, std::size_t bytes);
+  void unpin_outside(unsigned long number) noexcept;
+
   std::uint64_t pinned_bytes() const { return pinned_.load(std::memory_order_relaxed); }
 
  private:
@@ -57,6 +63,11 @@ class tile_memory {
     std::size_t tiles = 0;
   };
   using slabs = std::map<std::byte*, slab>;  // by address
+  struct outside {
+    std::byte* begin;
+    std::size_t bytes;
+    std::vector<devices::page_pinning*> by;  // those that were not told that it is pinned already
+  };
 
   std::byte* take(std::size_t bytes);
   bool grow(std::size_t bytes);
@@ -71,6 +82,8 @@ class tile_memory {
   std::atomic<std::uint64_t> limit_{0};   // less once the driver has refused; 0: nothing is pinned
   std::atomic<std::uint64_t> pinned_{0};  // changed while growing
   std::mutex growing_;                    // taken before lock_; allocations in slabs go on meanwhile
+  std::map<unsigned long, outside> outside_;  // by number; with growing_
+  unsigned long outside_ever_ = 0;            // the last number given
   std::mutex lock_;
   slabs slabs_;
 };

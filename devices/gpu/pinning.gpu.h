@@ -14,12 +14,12 @@ class registering final : public page_pinning {
  public:
   explicit registering(int index) : index_(index) {}
 
-  bool pin(std::byte* p, std::size_t bytes) override {
+  outcome pin(std::byte* p, std::size_t bytes) override {
     const current_device here(index_);
     const auto code = GPU_NS::pin(p, bytes);
-    if (code == GPU(Success)) return true;
+    if (code == GPU(Success)) return outcome::pinned;
     (void)GPU(GetLastError)();
-    return static_cast<int>(code) == already_registered;
+    return static_cast<int>(code) == already_registered ? outcome::was_pinned : outcome::refused;
   }
   void unpin(std::byte* p) noexcept override {
     const current_device here(index_);

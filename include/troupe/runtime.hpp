@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <span>
@@ -20,6 +21,7 @@
 #include <troupe/future.hpp>
 #include <troupe/graph.hpp>
 #include <troupe/options.hpp>
+#include <troupe/pinned_memory.hpp>
 #include <troupe/report.hpp>
 #include <troupe/submitter.hpp>
 
@@ -68,6 +70,17 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
     return wait_all_until(detail::deadline_after(limit));
   }
   bool wait_all_until(std::chrono::steady_clock::time_point);
+
+  /// Pins memory of the caller's for the devices of this runtime that gain by it (CUDA, HIP), for arrays that borrow it
+  /// again and again: their copies then run at the full speed of the link and beside everything else, where those of
+  /// pageable memory pass through buffers. It costs about as much as writing the memory once, and keeps it from being
+  /// swapped out. Pin a range that copies touch by one call: drivers refuse copies across the end of one. Where no
+  /// device gains nothing happens. Any thread. Throws std::bad_alloc.
+  template <class T>
+  [[nodiscard]] pinned_memory pin(std::span<T> memory) {
+    static_assert(!std::is_const_v<T>, "memory that may not be written cannot be pinned");
+    return pin_bytes(reinterpret_cast<std::byte*>(memory.data()), memory.size_bytes());
+  }
 
   /// Records the calls that `f` makes on the recorder (graph.hpp). Nothing runs. Throws what `f` and wrong calls throw.
   graph record(const std::function<void(recorder&)>& f);
@@ -126,6 +139,7 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
 
   detail::engine& the_engine() const;
   explanation explain_task(detail::task_record*) const;
+  pinned_memory pin_bytes(std::byte*, std::size_t) const;
   static future<void> run_at(detail::engine&, const task_options&, const graph&);
 
   std::shared_ptr<detail::engine> engine_;

@@ -19,6 +19,7 @@
 #include <troupe/kernel.hpp>
 #include <troupe/offer.hpp>
 #include <troupe/options.hpp>
+#include <troupe/pinned_memory.hpp>
 #include <troupe/report.hpp>
 #include <troupe/runtime.hpp>
 #include <troupe/scope.hpp>

@@ -214,8 +214,9 @@ TEST_F(gpu_staging, is_not_for_memory_that_is_pinned) {
   auto mine = numbers(mib);
   const auto pinning = source->pinning(0);
   ASSERT_TRUE(pinning);
-  ASSERT_TRUE(pinning->pin(reinterpret_cast<std::byte*>(mine.data()), mib));
-  EXPECT_TRUE(pinning->pin(reinterpret_cast<std::byte*>(mine.data()), mib)) << "it is pinned already";
+  using outcome = page_pinning::outcome;
+  ASSERT_EQ(pinning->pin(reinterpret_cast<std::byte*>(mine.data()), mib), outcome::pinned);
+  EXPECT_EQ(pinning->pin(reinterpret_cast<std::byte*>(mine.data()), mib), outcome::was_pinned);
   copy_in(0, p, mine);
   finish(0);
   pinning->unpin(reinterpret_cast<std::byte*>(mine.data()));

@@ -32,17 +32,17 @@ struct driver {
 class pinning final : public page_pinning {
  public:
   explicit pinning(driver& d) : at_(d) {}
-  bool pin(std::byte* p, std::size_t bytes) override {
+  outcome pin(std::byte* p, std::size_t bytes) override {
     const std::lock_guard hold(at_.guard);
     ++at_.calls;
-    if (at_.pinned.contains(p)) return true;
+    if (at_.pinned.contains(p)) return outcome::was_pinned;
     if (bytes > at_.gives - std::min(at_.gives, at_.bytes)) {
       ++at_.refusals;
-      return false;
+      return outcome::refused;
     }
     at_.pinned[p] = bytes;
     at_.most = std::max(at_.most, at_.bytes += bytes);
-    return true;
+    return outcome::pinned;
   }
   void unpin(std::byte* p) noexcept override {
     const std::lock_guard hold(at_.guard);
@@ -204,6 +204,59 @@ TEST_F(tiles_in_memory, never_overlap_whoever_takes_and_gives) {
   EXPECT_LE(drivers[0].most, 24 * mib);
   memory.tidy();
   EXPECT_EQ(drivers[0].bytes, 0u);
+}
+
+// ---- memory of others -----------------------------------------------------------------------------------------------
+
+TEST_F(tiles_in_memory, memory_of_others_is_pinned_for_every_kind_and_beyond_the_limit) {
+  pin(0, 2);
+  std::vector<std::byte> mine(100'000);
+  const auto [number, gains] = memory.pin_outside(mine.data(), mine.size());
+  EXPECT_TRUE(gains);
+  EXPECT_NE(number, 0u);
+  for (const int kind : {0, 1}) EXPECT_TRUE(is_pinned(mine.data(), mine.size(), kind));
+  EXPECT_EQ(memory.pinned_bytes(), 0u) << "of the runtime's own";
+  memory.unpin_outside(number);
+  memory.unpin_outside(number);
+  for (const int kind : {0, 1}) EXPECT_EQ(drivers[kind].bytes, 0u);
+}
+
+TEST_F(tiles_in_memory, what_somebody_else_has_pinned_stays_pinned) {
+  pin(0, 2);
+  std::vector<std::byte> mine(1'000);
+  drivers[1].pinned[mine.data()] = mine.size();
+  drivers[1].bytes = mine.size();
+  const auto [number, gains] = memory.pin_outside(mine.data(), mine.size());
+  const auto [second, gains_too] = memory.pin_outside(mine.data(), mine.size());
+  EXPECT_TRUE(gains && gains_too);
+  EXPECT_EQ(second, 0u) << "there is nothing to undo";
+  memory.unpin_outside(second);
+  EXPECT_TRUE(is_pinned(mine.data(), mine.size(), 0));
+  memory.unpin_outside(number);
+  EXPECT_EQ(drivers[0].bytes, 0u);
+  EXPECT_EQ(drivers[1].bytes, mine.size());
+}
+
+TEST_F(tiles_in_memory, a_driver_that_refuses_memory_of_others_is_no_error) {
+  pin(0);
+  drivers[0].gives = 10;
+  std::vector<std::byte> mine(1'000);
+  EXPECT_EQ(memory.pin_outside(mine.data(), mine.size()), std::make_pair(0UL, false));
+  EXPECT_EQ(memory.pin_outside(mine.data(), 0), std::make_pair(0UL, false));
+}
+
+TEST_F(tiles_in_memory, memory_of_others_is_pinned_again_and_let_go_with_the_devices) {
+  pin(0);
+  std::vector<std::byte> mine(1'000);
+  const auto number = memory.pin_outside(mine.data(), mine.size()).first;
+  drivers[0].pinned.clear();  // a reset
+  drivers[0].bytes = 0;
+  memory.pin_again();
+  EXPECT_TRUE(is_pinned(mine.data(), mine.size()));
+  memory.unpin_all();
+  EXPECT_EQ(drivers[0].bytes, 0u);
+  memory.unpin_outside(number);
+  EXPECT_EQ(memory.pin_outside(mine.data(), mine.size()).first, 0u);
 }
 
 }  // namespace

@@ -106,20 +106,26 @@ class gpu_costs : public testing::Test {
 
 TEST_F(gpu_costs, the_first_task_ever_stays_on_the_core_where_the_link_is_slow) {
   configure({.copy_gb_per_s = 0.05});
-  runtime rt(with_sim());
-  auto a = rt.filled<word>({large}, tiles(large), 3);
-  auto b = rt.array<word>({1}, tiles(1));
-  auto f = rt.spawn(peek, read(a), write(b));
-  f.get();
-  const explanation e = rt.explain(f);
+  explanation e;
+  std::uint64_t tasks_there = 0;
+  do {  // until a link is measured that is worth keeping: without, there is a guess only
+    fs::remove(folder / "costs");
+    runtime rt(with_sim());
+    auto a = rt.filled<word>({large}, tiles(large), 3);
+    auto b = rt.array<word>({1}, tiles(1));
+    auto f = rt.spawn(peek, read(a), write(b));
+    f.get();
+    e = rt.explain(f);
+    // Neither is it tried there, once the core is known to be done sooner.
+    for (int i = 0; i < 10; ++i) rt.spawn(peek, read(a), write(b)).get();
+    tasks_there = rt.executors()[1].tasks;
+  } while (links_kept() == 0 && !HasFailure());
   ASSERT_EQ(e.candidates.size(), 2u) << e.text();
   EXPECT_EQ(e.executor, "cpu:0") << e.text();
   EXPECT_TRUE(e.candidates[0].chosen);
   EXPECT_EQ(e.candidates[0].transfer, 0ns);
   EXPECT_GT(ms(e.candidates[1].transfer), 0.4 * large_bytes / 0.05e6) << e.text();
-  // Neither is it tried there, once the core is known to be done sooner.
-  for (int i = 0; i < 10; ++i) rt.spawn(peek, read(a), write(b)).get();
-  EXPECT_EQ(rt.executors()[1].tasks, 0u);
+  EXPECT_EQ(tasks_there, 0u);
 }
 
 TEST_F(gpu_costs, a_link_is_measured_once_and_read_from_then_on) {

@@ -239,4 +239,76 @@ TEST_F(gpu_pinned, tiles_survive_a_device_that_fails_and_one_that_is_gone) {
   EXPECT_EQ(pinned_now(), 0u);
 }
 
+// ---- memory of the caller's that is pinned on request ---------------------------------------------------------------
+
+TEST_F(gpu_pinned, memory_that_the_caller_has_pinned_is_copied_from_where_it_is) {
+  configure({.seed = 19, .faults = {refusal("LaunchHostFunc", 1)}});  // nothing is staged
+  const std::vector<word> before = some_numbers(3'000'000);
+  std::vector<word> mine = before;
+  {
+    runtime rt(with({{"sim:0"}, {"sim:1"}}));
+    const pinned_memory pinned = rt.pin(std::span(mine));
+    EXPECT_TRUE(pinned);
+    EXPECT_GE(pinned_now(), mine.size() * sizeof(word));
+    {
+      auto a = rt.borrow(std::span(mine), {static_cast<index_t>(mine.size())}, tiles(700'000));
+      stir_all(rt, a, before);
+    }
+    rt.wait_all();
+    EXPECT_EQ(rt.report().bytes_pinned, 0u);  // none of it is the runtime's
+  }
+  EXPECT_EQ(pinned_now(), 0u);
+  EXPECT_EQ(mine[999], (before[999] * 3 + 999) * 5 + 999);
+}
+
+TEST_F(gpu_pinned, a_handle_of_pinned_memory_moves_and_may_outlive_its_runtime) {
+  configure({});
+  std::vector<word> mine(100'000, 1), more(100'000, 1);
+  pinned_memory late;
+  EXPECT_FALSE(late);
+  {
+    runtime rt(with({{"sim:0"}}));
+    pinned_memory first = rt.pin(std::span(mine));
+    EXPECT_TRUE(first);
+    const std::size_t one = pinned_now();
+    late = std::move(first);
+    EXPECT_TRUE(late);
+    EXPECT_FALSE(first);  // NOLINT: moved from
+    EXPECT_EQ(pinned_now(), one);
+    pinned_memory again = rt.pin(std::span(mine));
+    EXPECT_TRUE(again) << "it is pinned already";
+    again = rt.pin(std::span(more));
+    EXPECT_GT(pinned_now(), one);
+    again = {};
+    EXPECT_EQ(pinned_now(), one);
+  }
+  EXPECT_EQ(pinned_now(), 0u);
+}
+
+TEST_F(gpu_pinned, pinning_without_a_device_that_gains_does_nothing) {
+  ASSERT_EQ(soft_gpu::simConfigure({}), soft_gpu::simSuccess);
+  std::vector<word> mine(100'000, 1);
+  options o;
+  o.threads = 1;
+  runtime cores(o);
+  EXPECT_FALSE(cores.pin(std::span(mine)));
+  runtime sim(with({{"sim:0"}}));
+  EXPECT_FALSE(sim.pin(std::span(mine)));
+  EXPECT_FALSE(sim.pin(std::span<word>()));
+}
+
+TEST_F(gpu_pinned, memory_of_the_caller_is_pinned_again_when_its_device_has_been_opened_anew) {
+  configure({.faults = {{"LaunchKernel", 2, -1, soft_gpu::simErrorLaunchFailure, true, false, false}}});
+  std::vector<word> mine(length, 2);
+  runtime rt(with({{"sim:0"}}));
+  const pinned_memory pinned = rt.pin(std::span(mine));
+  for (int i = 0; i < 4; ++i) {
+    const auto a = rt.borrow(std::span(mine), {length}, tiles(length));
+    auto b = rt.filled<word>({length}, tiles(length), 0);
+    rt.spawn(touch, read(a), update(b)).get();
+    EXPECT_EQ(b.read()(length - 1), 2u);
+  }
+  EXPECT_GE(pinned_now(), length * sizeof(word) + rt.report().bytes_pinned);
+}
+
 }  // namespace
