@@ -190,9 +190,10 @@ class accelerator {
 class page_pinning {
  public:
   virtual ~page_pinning() = default;
-  /// `refused`: the driver says no. `was_pinned`: by somebody else, all of it or some. Nothing has changed then.
+  /// `refused`: the driver says no, also because some of it is pinned already. `was_pinned`: by somebody else, the first
+  /// byte and the last. Nothing has changed then.
   enum class outcome { pinned, was_pinned, refused };
-  /// The pages that hold the bytes.
+  /// Pins the pages that hold the bytes, at least one.
   virtual outcome pin(std::byte*, std::size_t bytes) = 0;
   /// Unpins what `pin` was given. No device may be copying from or to it.
   virtual void unpin(std::byte*) noexcept = 0;

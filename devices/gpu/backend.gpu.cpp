@@ -106,13 +106,13 @@ class gpu_accelerator final : public accelerator {
   // ---- copies
   void copy_in(int l, device_pointer to, const strides& ts, const std::byte* from, const strides& fs,
                const std::array<index_t, rank_max>& count, std::size_t element) override {
-    if (!copy_staged(l, true, const_cast<std::byte*>(from), fs, address(to), ts, count, element))
-      copy_blocks(l, address(to), ts, from, fs, count, element, GPU(MemcpyHostToDevice));
+    copy_of_host(l, plan_staged(fs, ts, count, element), true, const_cast<std::byte*>(from), address(to),
+                 [&] { copy_blocks(l, address(to), ts, from, fs, count, element, GPU(MemcpyHostToDevice)); });
   }
   void copy_out(int l, std::byte* to, const strides& ts, device_pointer from, const strides& fs,
                 const std::array<index_t, rank_max>& count, std::size_t element) override {
-    if (!copy_staged(l, false, to, ts, address(from), fs, count, element))
-      copy_blocks(l, to, ts, address(from), fs, count, element, GPU(MemcpyDeviceToHost));
+    copy_of_host(l, plan_staged(ts, fs, count, element), false, to, address(from),
+                 [&] { copy_blocks(l, to, ts, address(from), fs, count, element, GPU(MemcpyDeviceToHost)); });
   }
   void copy(int l, device_pointer to, const strides& ts, device_pointer from, const strides& fs,
             const std::array<index_t, rank_max>& count, std::size_t element) override {
@@ -323,20 +323,26 @@ class gpu_accelerator final : public accelerator {
     (void)GPU(GetLastError)();
   }
 
-  // False: the host's memory is pinned, or nothing is gained by that.
-  bool copy_staged(int l, bool in, std::byte* host, const strides& hs, void* device, const strides& ds,
-                   const std::array<index_t, rank_max>& count, std::size_t element) {
-    auto& on = enter(l);
-    if (!stages_) return false;
-    const auto plan = plan_staged(hs, ds, count, element);
-    if (plan.width == 0) return true;
-    if (is_pinned(host) && is_pinned(host + plan.host_reach() - 1)) return false;
+  // `direct()` enqueues the copy by the vendor's own calls.
+  template <class Direct>
+  void copy_of_host(int l, const staged_copy& plan, bool in, std::byte* host, void* device, Direct direct) {
+    lane& on = enter(l);
+    if (plan.width == 0) return;
+    if (!stages_) return direct();
+    if (is_pinned(host) && is_pinned(host + plan.host_reach() - 1)) try {
+        return direct();
+      } catch (const error& e) {  // vendors refuse copies that leave the memory that was pinned by one call
+        if (e.code() != errc::bad_argument) throw;
+      }
     (void)GPU(GetLastError)();
+    if (!stage(on, plan, in, host, static_cast<std::byte*>(device))) direct();
+  }
+  // False: there is no pinned memory.
+  bool stage(lane& on, const staged_copy& plan, bool in, std::byte* host, std::byte* device) {
     const auto pinned = [&](std::size_t bytes) { return allocate_pinned(bytes); };
-    auto* const there = static_cast<std::byte*>(device);
     small_copies& small = in ? on.coming : on.going;
     const auto copy_now = [&] {
-      return small.copy(on.stream(), plan, host, there, on.recorded() + 1, pinned, checker());
+      return small.copy(on.stream(), plan, host, device, on.recorded() + 1, pinned, checker());
     };
     if (small.takes(plan)) {
       if (copy_now()) return true;
@@ -344,7 +350,7 @@ class gpu_accelerator final : public accelerator {
       if (copy_now()) return true;
     }
     if (!in) let_arrive(host, host + plan.host_reach());
-    return (in ? coming_ : going_).copy(on.stream(), plan, host, there, pinned, checker());
+    return (in ? coming_ : going_).copy(on.stream(), plan, host, device, pinned, checker());
   }
   // Small copies to that memory come before any that others make there.
   void let_arrive(const std::byte* begin, const std::byte* end) {

@@ -19,7 +19,9 @@ class registering final : public page_pinning {
     const auto code = GPU_NS::pin(p, bytes);
     if (code == GPU(Success)) return outcome::pinned;
     (void)GPU(GetLastError)();
-    return static_cast<int>(code) == already_registered ? outcome::was_pinned : outcome::refused;
+    const bool was = static_cast<int>(code) == already_registered && is_pinned(p) && is_pinned(p + bytes - 1);
+    (void)GPU(GetLastError)();
+    return was ? outcome::was_pinned : outcome::refused;
   }
   void unpin(std::byte* p) noexcept override {
     const current_device here(index_);

@@ -40,33 +40,36 @@ class small_copies {
     const auto at = room_for(bytes);
     if (!at) return false;
     const staged_copy::piece all{0, plan.bytes()};
-    if (in_) plan.copy_host(all, host, memory_ + *at, true);
-    enqueue_staged(lane, plan, all, device, memory_ + *at, in_, check);
     held_.push_back({*at, bytes, end, host, plan});
+    if (in_) plan.copy_host(all, host, memory_ + *at, true);
+    try {
+      enqueue_staged(lane, plan, all, device, memory_ + *at, in_, check);
+    } catch (...) {  // some of it may be under way: the room stays taken
+      held_.back().host = nullptr;
+      throw;
+    }
     return true;
   }
   /// The lane has reached the ticket: copies out arrive, and their room is free.
   void reach(ticket t) {
     for (; !held_.empty() && held_.front().end <= t; held_.pop_front()) {
       const one& c = held_.front();
-      if (!in_) c.plan.copy_host({0, c.plan.bytes()}, c.host, memory_ + c.at, false);
+      if (!in_ && c.host) c.plan.copy_host({0, c.plan.bytes()}, c.host, memory_ + c.at, false);
     }
   }
   bool any() const { return !held_.empty(); }
   /// True if a copy that has not arrived touches [begin, end) of the host's memory.
   bool touches(const std::byte* begin, const std::byte* end) const {
     for (const one& c : held_)
-      if (c.host < end && begin < c.host + c.plan.host_reach()) return true;
+      if (c.host && c.host < end && begin < c.host + c.plan.host_reach()) return true;
     return false;
   }
-  /// Forgets what has not arrived.
-  void drop() { held_.clear(); }
 
  private:
   struct one {
     std::size_t at, bytes;
     ticket end;
-    std::byte* host;
+    std::byte* host;  // null: the copy was not enqueued as a whole
     staged_copy plan;
   };
 

@@ -98,6 +98,13 @@ bool world::pinned(const void* p) const {
   return after != pinned_blocks.begin() && at - std::prev(after)->first < std::prev(after)->second.bytes;
 }
 
+bool world::pinned_as_one(const void* p, std::size_t bytes) const {
+  const auto at = reinterpret_cast<std::uintptr_t>(p);
+  const std::lock_guard lock(mutex);
+  const auto after = pinned_blocks.upper_bound(at);
+  return after != pinned_blocks.begin() && at + bytes <= std::prev(after)->first + std::prev(after)->second.bytes;
+}
+
 bool world::pin(void* p, std::size_t bytes, bool owned) {
   const auto at = reinterpret_cast<std::uintptr_t>(p);
   const std::lock_guard lock(mutex);

@@ -62,6 +62,8 @@ struct world {
   void log(const std::string&) const noexcept;
   device* owner(const void*) const;
   bool pinned(const void*) const;
+  // All of it by one call.
+  bool pinned_as_one(const void*, std::size_t bytes) const;
   /// False if there is a block there.
   bool pin(void*, std::size_t bytes, bool owned);
   /// False if there is no such block of that owner.

@@ -65,11 +65,14 @@ simError_t copy(device& d, stream& s, rows to, rows from, std::size_t width, std
                           : from_owner != &d                                 ? from_owner
                                                                              : to_owner;
   const bool direct = foreign && (d.peers >> foreign->index & 1) != 0;
+  const auto last = [&](const rows& r) { return static_cast<const std::byte*>(r.begin) + r.extent(width, height) - 1; };
   const auto pageable = [&](const rows& r, const device* owner) {
-    if (owner) return false;
-    const auto* last = static_cast<const std::byte*>(r.begin) + r.extent(width, height) - 1;
-    return !d.in.pinned(r.begin) || !d.in.pinned(last);
+    return !owner && !(d.in.pinned(r.begin) && d.in.pinned(last(r)));
   };
+  const auto torn = [&](const rows& r, const device* owner) {
+    return !owner && d.in.pinned(r.begin) && !d.in.pinned_as_one(r.begin, r.extent(width, height));
+  };
+  if (torn(to, to_owner) || torn(from, from_owner)) return simErrorInvalidValue;
   const bool slow = pageable(to, to_owner) || pageable(from, from_owner);
   const double speed = slow ? d.in.options.pageable_gb_per_s : 0;
   const simError_t result = pushed(

@@ -74,8 +74,8 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
   /// Pins memory of the caller's for the devices of this runtime that gain by it (CUDA, HIP), for arrays that borrow it
   /// again and again: their copies then run at the full speed of the link and beside everything else, where those of
   /// pageable memory pass through buffers. It costs about as much as writing the memory once, and keeps it from being
-  /// swapped out. Pin a range that copies touch by one call: drivers refuse copies across the end of one. Where no
-  /// device gains nothing happens. Any thread. Throws std::bad_alloc.
+  /// swapped out. Pin an array's memory by one call: a copy across the end of what one call has pinned passes through
+  /// buffers as before. Where no device gains nothing happens. Any thread. Throws std::bad_alloc.
   template <class T>
   [[nodiscard]] pinned_memory pin(std::span<T> memory) {
     static_assert(!std::is_const_v<T>, "memory that may not be written cannot be pinned");

@@ -224,6 +224,35 @@ TEST_F(gpu_staging, is_not_for_memory_that_is_pinned) {
   a.deallocate_pinned(pinned);
 }
 
+// CUDA refuses to copy across the end of a registration, even where the next one begins there.
+TEST_F(gpu_staging, is_for_memory_that_was_pinned_in_pieces) {
+  accelerator& a = start({.seed = 23});
+  const auto pinning = source->pinning(0);
+  ASSERT_TRUE(pinning);
+  for (const std::size_t bytes : {mib / 16, 3 * mib}) {
+    auto there = numbers(bytes);
+    std::vector<std::uint32_t> back(there.size());
+    auto *const first = reinterpret_cast<std::byte*>(there.data()), *const half = first + bytes / 2;
+    using outcome = page_pinning::outcome;
+    ASSERT_EQ(pinning->pin(first, bytes / 2), outcome::pinned);
+    ASSERT_EQ(pinning->pin(half, bytes - bytes / 2), outcome::pinned);
+    void* const p = a.allocate(0, bytes);
+    ASSERT_EQ(simMemcpyAsync(p, first, bytes, simMemcpyHostToDevice, stream(0)), simErrorInvalidValue);
+    (void)simGetLastError();
+    copy_in(0, p, there);
+    copy_out(0, back, p);
+    finish(0);
+    EXPECT_EQ(back, there);
+    std::fill(there.begin(), there.end(), 0u);
+    copy_out(0, there, p);
+    finish(0);
+    EXPECT_EQ(back, there);
+    pinning->unpin(first);
+    pinning->unpin(half);
+    a.deallocate(0, p);
+  }
+}
+
 TEST_F(gpu_staging, without_room_for_buffers_copies_all_the_same) {
   accelerator& a = start({.faults = {refusal("MallocHost", 2, simErrorMemoryAllocation)}});
   const auto there = numbers(5 * mib);
