@@ -45,6 +45,7 @@ struct accelerator_facts {
   std::uint64_t memory_bytes = 0;  ///< that may be used
   bool has_double = true;          ///< kernels may use doubles
   int takes_cores = 0;             ///< of this machine, on which it computes, for each kernel
+  bool large_arguments = false;    ///< a kernel's may have more than 1 KiB together, and 4 KiB
   bool captures = false;           ///< what is enqueued can be taken down and enqueued again as one
   int compute_units = 1;
   int lanes = 1;  ///< numbered from 0; all alike

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <span>
+#include <vector>
 
 #include "devices/gpu/copy_plan.hpp"
 
@@ -65,6 +66,10 @@ const char* gather_plan::entry() const {
   return word_ == 8 ? "gather_8" : word_ == 4 ? "gather_4" : word_ == 2 ? "gather_2" : "gather_1";
 }
 
+const char* gather_plan::entry_of_several() const {
+  return word_ == 8 ? "gathers_8" : word_ == 4 ? "gathers_4" : word_ == 2 ? "gathers_2" : "gathers_1";
+}
+
 void gather_plan::launch(accelerator& a, int lane, kernel_id kernel, device_pointer from, device_pointer to,
                          std::int64_t first, std::int64_t last) const {
   for (; first < last; first += blocks_max) {
@@ -90,7 +95,94 @@ index_t offset_of(const gather_side& s, const std::array<index_t, rank_max>& at)
   return offset;
 }
 
+// How a piece is copied by the device's own calls, where that is better than a kernel.
+struct copies {
+  gather_side inner;  // what has no border
+  std::array<index_t, rank_max> size{};
+  bool plain = false;  // that is all of it
+  bool large = false, few = false;
+};
+copies copies_of(const gather_side& from, const gather_side& to, std::size_t element) {
+  copies c{to};
+  auto bytes = static_cast<index_t>(element);
+  for (std::size_t d = 0; d < rank_max; ++d) {
+    c.inner.lo[d] = std::max(to.lo[d], from.lo[d]);
+    c.inner.hi[d] = std::min(to.hi[d], from.hi[d]);
+    c.size[d] = std::max<index_t>(c.inner.hi[d] - c.inner.lo[d], 0);
+    bytes *= c.size[d];
+  }
+  const auto plan = gpu::plan_copy(to.stride, from.stride, c.size, element, 0x7fffffff);
+  index_t calls = 1;
+  for (const auto& d : plan.outer) calls *= d.count;
+  c.plain = c.inner.lo == to.lo && c.inner.hi == to.hi;
+  c.large = plan.width >= row_min_bytes && bytes / calls >= copied_min_bytes;
+  c.few = calls <= calls_max;
+  return c;
+}
+
+constexpr std::size_t pieces_max = 9;
+
 }  // namespace
+
+// At most nine.
+void launch_several(accelerator& a, int lane, std::string_view text, std::span<const gather_piece> pieces,
+                    std::span<const gather_plan> plans, device_pointer to) {
+  struct cut {  // as devices/kernels declares it
+    std::array<std::int64_t, pieces_max> first{}, across{};
+    std::array<std::int32_t, pieces_max> shift{};
+  } where;
+  std::int64_t groups = 0;
+  std::array<gather_plan::shape, pieces_max> from{}, target{};
+  std::vector<kernel_argument> arguments;
+  arguments.reserve(3 * pieces_max + 3);
+  for (std::size_t k = 0; k < pieces_max; ++k) {
+    const bool is_one = k < pieces.size();
+    where.first[k] = is_one ? groups : INT64_MAX;
+    if (is_one) {
+      where.across[k] = plans[k].across_;
+      where.shift[k] = plans[k].shift_;
+      from[k] = plans[k].from_;
+      target[k] = plans[k].to_;
+      groups += plans[k].blocks();
+    }
+    arguments.push_back({true, pieces[is_one ? k : 0].memory, {}});
+    arguments.push_back(by_value(from[k]));
+  }
+  arguments.push_back({true, to, {}});
+  for (const auto& t : target) arguments.push_back(by_value(t));
+  arguments.push_back(by_value(plans[0].words_));
+  arguments.push_back(by_value(where));
+  const kernel_id kernel = a.load({"gathers", text, plans[0].entry_of_several()});
+  a.launch(lane, kernel, {{static_cast<std::uint32_t>(groups) * group_items, 1, 1}, {group_items, 1, 1}}, arguments);
+}
+
+void gather(accelerator& a, int lane, std::string_view text, std::string_view several,
+            std::span<const gather_piece> pieces, device_pointer to_memory, std::size_t element) {
+  std::vector<gather_piece> small;
+  std::vector<gather_plan> plans;
+  std::int64_t groups = 0;
+  const auto launch = [&] {
+    if (small.size() == 1)
+      gather(a, lane, text, small[0].from, small[0].memory, small[0].to, to_memory, element);
+    else if (!small.empty())
+      launch_several(a, lane, several, small, plans, to_memory);
+    small.clear();
+    plans.clear();
+    groups = 0;
+  };
+  for (const gather_piece& p : pieces) {
+    const gather_plan plan(p.from, p.to, element);
+    if (!a.facts().large_arguments || plan.blocks() > blocks_max / 2 || copies_of(p.from, p.to, element).large) {
+      gather(a, lane, text, p.from, p.memory, p.to, to_memory, element);
+      continue;
+    }
+    if (small.size() == pieces_max || groups + plan.blocks() > blocks_max) launch();
+    small.push_back(p);
+    plans.push_back(plan);
+    groups += plan.blocks();
+  }
+  launch();
+}
 
 void gather(accelerator& a, int lane, std::string_view text, const gather_side& from, device_pointer from_memory,
             const gather_side& to, device_pointer to_memory, std::size_t element) {
@@ -98,25 +190,13 @@ void gather(accelerator& a, int lane, std::string_view text, const gather_side& 
     const gather_plan plan(from, part, element);
     plan.launch(a, lane, a.load({"gather", text, plan.entry()}), from_memory, to_memory);
   };
-  gather_side inner = to;
-  std::array<index_t, rank_max> size{};
-  auto bytes = static_cast<index_t>(element);
-  for (std::size_t d = 0; d < rank_max; ++d) {
-    inner.lo[d] = std::max(to.lo[d], from.lo[d]);
-    inner.hi[d] = std::min(to.hi[d], from.hi[d]);
-    size[d] = std::max<index_t>(inner.hi[d] - inner.lo[d], 0);
-    bytes *= size[d];
-  }
-  const auto copies = gpu::plan_copy(to.stride, from.stride, size, element, 0x7fffffff);
-  index_t calls = 1;
-  for (const auto& d : copies.outer) calls *= d.count;
-  const bool plain = inner.lo == to.lo && inner.hi == to.hi;
-  const bool large = copies.width >= row_min_bytes && bytes / calls >= copied_min_bytes;
-  if (!large && (!plain || calls > calls_max)) return fill_in(to);
+  const copies how = copies_of(from, to, element);
+  const gather_side& inner = how.inner;
+  if (!how.large && !(how.plain && how.few)) return fill_in(to);
   const auto beginning = [&](const gather_side& s, device_pointer memory) {
     return device_pointer{memory.base, memory.offset + static_cast<std::size_t>(offset_of(s, inner.lo)) * element};
   };
-  a.copy(lane, beginning(to, to_memory), to.stride, beginning(from, from_memory), from.stride, size, element);
+  a.copy(lane, beginning(to, to_memory), to.stride, beginning(from, from_memory), from.stride, how.size, element);
   // The rest of the box when `inner` is taken out of it: a slice on either side, dimension by dimension.
   gather_side rest = to;
   const auto keep = [&](std::size_t d, index_t lo, index_t hi) {

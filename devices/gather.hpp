@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "devices/accelerator.hpp"
@@ -20,6 +21,13 @@ struct gather_side {
   std::int64_t offset = 0;
 };
 
+/// A piece of a box, which comes from one tile.
+struct gather_piece {
+  gather_side from;
+  device_pointer memory;  // of the tile
+  gather_side to;
+};
+
 /// Into every element of `to` the element of `from` with the same coordinates, or the nearest there is. Any size, of
 /// any shape: work-items stand in one row, and what is more than one launch takes is several. Pure; one for each
 /// gather.
@@ -32,6 +40,8 @@ class gather_plan {
   const char* entry() const;
   /// So many blocks of words, each of which one group writes.
   std::int64_t blocks() const { return across_ * down_; }
+  /// The same of the kernel for several pieces: "gathers_4".
+  const char* entry_of_several() const;
   /// Enqueues all of it. `kernel`: what `load` gave for the entry.
   void launch(accelerator& a, int lane, kernel_id kernel, device_pointer from, device_pointer to) const {
     launch(a, lane, kernel, from, to, 0, blocks());
@@ -41,6 +51,8 @@ class gather_plan {
               std::int64_t last) const;
 
  private:
+  friend void launch_several(accelerator&, int lane, std::string_view text, std::span<const gather_piece>,
+                             std::span<const gather_plan>, device_pointer to);
   struct shape {  // as devices/kernels declares it
     std::array<std::int64_t, rank_max> lo{}, hi{1, 1, 1, 1}, stride{};
     std::int64_t offset = 0;
@@ -57,5 +69,11 @@ class gather_plan {
 /// all: a copy of the device's own is several times faster. `text`: the kernels.
 void gather(accelerator&, int lane, std::string_view text, const gather_side& from, device_pointer from_memory,
             const gather_side& to, device_pointer to_memory, std::size_t element);
+
+/// Enqueues the gathers of the pieces of one box, which do not overlap. What is small is one launch for nine of them,
+/// where the device takes so many arguments: a launch takes a GPU longer than such a piece. `several`: the kernels for
+/// that.
+void gather(accelerator&, int lane, std::string_view text, std::string_view several, std::span<const gather_piece>,
+            device_pointer to_memory, std::size_t element);
 
 }  // namespace troupe::devices

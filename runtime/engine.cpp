@@ -258,6 +258,7 @@ void engine::add_gpus() {
     g.lane = 1000 * (id + 1);
     g.keep_alive = weak_from_this();
     g.gather = devices::kernels::gather;
+    g.gathers = devices::kernels::gathers;
   }
   for (std::size_t i = 0; i < all.size(); ++i)
     for (std::size_t k = i + 1; k < all.size(); ++k) connect(all[i], all[k]);

@@ -106,16 +106,19 @@ void gpu_memory::start_assembly(gpu_job& j, std::size_t index) {
 
 // On the task's own lane: what comes from tiles that are there.
 void gpu_memory::finish_assembly(gpu_job& j) {
-  for (const gpu_job::source& s : j.sources) {
-    const gpu_job::part& p = j.parts[s.part];
-    if (!s.copy || !p.memory) continue;
-    gather(j, p, s);
+  for (auto s = j.sources.begin(); s != j.sources.end();) {
+    const gpu_job::part& p = j.parts[s->part];
+    to_gather_.clear();
+    for (const std::size_t part = s->part; s != j.sources.end() && s->part == part; ++s)
+      if (s->copy && p.memory) to_gather_.push_back(gathered(p, *s));
+    if (!to_gather_.empty())
+      devices::gather(*device_, j.route.lane, kernels_.gather, kernels_.gathers, to_gather_, {p.memory, 0},
+                      j.task->accesses[p.access].array->spec.element);
   }
 }
 
-void gpu_memory::gather(gpu_job& j, const gpu_job::part& p, const gpu_job::source& s) {
-  const array_core& a = *s.copy->array;
-  const box4 tile = a.tile_box(s.piece.tile);
+devices::gather_piece gpu_memory::gathered(const gpu_job::part& p, const gpu_job::source& s) {
+  const box4 tile = s.copy->array->tile_box(s.piece.tile);
   devices::gather_side from{s.piece.from.lo, s.piece.from.hi, packed_strides(tile)};
   devices::gather_side to{s.piece.to.lo, s.piece.to.hi, packed_strides(p.where)};
   from.offset = offset_in(tile, from.stride, s.piece.from.lo);
@@ -124,7 +127,7 @@ void gpu_memory::gather(gpu_job& j, const gpu_job::part& p, const gpu_job::sourc
     to.lo[d] -= s.piece.shift[d];
     to.hi[d] -= s.piece.shift[d];
   }
-  devices::gather(*device_, j.route.lane, gather_, from, {s.copy->memory, 0}, to, {p.memory, 0}, a.spec.element);
+  return {from, {s.copy->memory, 0}, to};
 }
 
 }  // namespace troupe::detail

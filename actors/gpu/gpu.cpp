@@ -18,7 +18,7 @@ gpu_actor::gpu_actor(gpu_options o, std::unique_ptr<devices::accelerator> device
       time_(options_.deadline, ns_per_tick()),
       watchers_(time_.tick_ns()),
       device_(std::move(device)),
-      memory_(rt, lanes_, options_.gather, counters_.bytes, device_->facts().memory_bytes),
+      memory_(rt, lanes_, {options_.gather, options_.gathers}, counters_.bytes, device_->facts().memory_bytes),
       jobs_(rt, options_.facts.name, stopping_, device_->facts().lanes - gpu_copy_lanes),
       node_(options_.facts.name.c_str(), stopping_),
       clocks_(static_cast<std::size_t>(device_->facts().lanes)),

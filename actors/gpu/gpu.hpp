@@ -42,6 +42,7 @@ struct gpu_options {
   int lane = 0;                    // of the trace
   std::weak_ptr<void> keep_alive;  // its thread keeps it alive
   std::string_view gather;         // the kernels that assemble boxes (devices/kernels)
+  std::string_view gathers;        // the same from several tiles at once
   std::vector<gpu_peer> peers;     // that the device is connected to, until either of the two fails
   /// Opens the device anew after a failure, on any thread; throws if it cannot be had.
   std::function<std::unique_ptr<devices::accelerator>()> open;

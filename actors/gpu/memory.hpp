@@ -20,6 +20,7 @@
 #include "actors/logic/data/residency.hpp"
 #include "actors/logic/scheduling/lookahead_queue.hpp"
 #include "devices/accelerator.hpp"
+#include "devices/gather.hpp"
 
 namespace troupe::detail {
 
@@ -27,10 +28,14 @@ struct home_box;
 
 class gpu_memory {
  public:
-  /// `gather`: the kernels that assemble boxes (devices/kernels). `bytes`: of the device.
-  gpu_memory(runtime_state& rt, gpu_lanes& lanes, std::string_view gather, std::atomic<std::uint64_t>& bytes_moved,
+  /// The kernels that assemble boxes (devices/kernels): from one tile, and from several.
+  struct assembling {
+    std::string_view gather, gathers;
+  };
+  /// `bytes`: of the device.
+  gpu_memory(runtime_state& rt, gpu_lanes& lanes, assembling kernels, std::atomic<std::uint64_t>& bytes_moved,
              std::uint64_t bytes)
-      : rt_(rt), lanes_(lanes), gather_(gather), bytes_moved_(bytes_moved), bytes_(bytes) {}
+      : rt_(rt), lanes_(lanes), kernels_(kernels), bytes_moved_(bytes_moved), bytes_(bytes) {}
 
   /// Another device, or none; what was in the memory of the last one must have been forgotten.
   void use(devices::accelerator*);
@@ -145,7 +150,7 @@ class gpu_memory {
   void assemble_from_host(gpu_job&, gpu_job::part&);
   void start_assembly(gpu_job&, std::size_t part);
   void finish_assembly(gpu_job&);
-  void gather(gpu_job&, const gpu_job::part&, const gpu_job::source&);
+  static devices::gather_piece gathered(const gpu_job::part&, const gpu_job::source&);
   void count(std::uint64_t bytes) { bytes_moved_.fetch_add(bytes, std::memory_order_relaxed); }
   void count_out(std::uint64_t bytes) {
     count(bytes);
@@ -156,7 +161,8 @@ class gpu_memory {
 
   runtime_state& rt_;
   gpu_lanes& lanes_;
-  const std::string_view gather_;
+  const assembling kernels_;
+  std::vector<devices::gather_piece> to_gather_;  // of the part that is put together; kept for its memory
   std::atomic<std::uint64_t>& bytes_moved_;
   const std::uint64_t bytes_;
   bool fills_up_ = false;

@@ -285,6 +285,7 @@ class gpu_accelerator final : public accelerator {
     facts_.has_double = has_double(p);
     facts_.takes_cores = takes_cores;
     facts_.captures = captures_calls;
+    facts_.large_arguments = true;
     facts_.compute_units = p.multiProcessorCount;
     check(pool_.open(facts_.index), "MemPoolCreate");
     for (auto& l : lanes_) l.open(checker());

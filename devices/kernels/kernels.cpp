@@ -25,7 +25,12 @@ const std::string_view fill =
 #include "devices/kernels/fill.kernels.inc"
 ;
 const std::string_view gather =
+#include "devices/kernels/gather_body.inc"
 #include "devices/kernels/gather.kernels.inc"
+;
+const std::string_view gathers =
+#include "devices/kernels/gather_body.inc"
+#include "devices/kernels/gathers.kernels.inc"
 ;
 // clang-format on
 

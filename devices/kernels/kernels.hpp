@@ -18,6 +18,8 @@ extern const std::string_view core;
 extern const std::string_view fill;
 /// gather_1, gather_2, gather_4, gather_8, by the size of a word: boxes assembled from tiles, borders included.
 extern const std::string_view gather;
+/// gathers_1 to gathers_8: the same from up to nine tiles in one launch, for devices that take large arguments.
+extern const std::string_view gathers;
 
 /// The argument that follows the pointer of an array: `gpu_shape` as kernels see it. Strides and offset in elements.
 struct shape {

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <random>
 
 #include "conformance.hpp"
@@ -103,6 +104,51 @@ TEST_P(conformance, gathers_of_every_rank_are_as_on_the_host) {
     const std::array<std::size_t, 8> elements{1, 2, 3, 4, 8, 12, 16, 24};
     SCOPED_TRACE("round " + std::to_string(round) + ", rank " + std::to_string(rank));
     ASSERT_NO_FATAL_FAILURE(compare(*a, from, volume(tile), to, volume(wide), elements[pick(0, 7)]));
+  }
+}
+
+// One to twelve tiles in a row, of which each gives a slice of the box: those at the ends have its border.
+TEST_P(conformance, gathers_from_several_tiles_are_as_on_the_host) {
+  const auto a = open();
+  std::mt19937 random(11);
+  const auto pick = [&](index_t lo, index_t hi) { return std::uniform_int_distribution<index_t>(lo, hi)(random); };
+  for (int round = 0; round < 40; ++round) {
+    const int rank = 1 + round % troupe::rank_max;
+    const auto cut = static_cast<std::size_t>(pick(0, rank - 1));
+    const std::array<std::size_t, 6> elements{1, 2, 4, 8, 12, 16};
+    const std::size_t element = elements[static_cast<std::size_t>(pick(0, 5))],
+                      n = static_cast<std::size_t>(pick(1, 12));
+    point tile{1, 1, 1, 1}, low{}, wide{1, 1, 1, 1};
+    for (int d = 0; d < rank; ++d) {
+      tile[d] = pick(1, round % 5 == 0 ? 40 : 9);
+      low[d] = -pick(0, 3);
+      wide[d] = tile[d] - low[d] + pick(0, 3);
+    }
+    wide[cut] += tile[cut] * static_cast<index_t>(n - 1);
+    const gather_side box = side(low, wide);
+    std::vector<std::vector<std::uint8_t>> source;
+    std::vector<std::unique_ptr<block>> there;
+    std::vector<gather_piece> pieces;
+    auto expected = random_bytes(static_cast<std::size_t>(volume(wide)) * element, 2);
+    const auto before = expected;
+    for (std::size_t k = 0; k < n; ++k) {
+      point at{};
+      at[cut] = tile[cut] * static_cast<index_t>(k);
+      source.push_back(random_bytes(static_cast<std::size_t>(volume(tile)) * element, 5 + static_cast<unsigned>(k)));
+      there.push_back(std::make_unique<block>(*a, source[k].size()));
+      put(*a, 0, there[k]->at(), source[k]);
+      gather_side to = box;
+      if (k > 0) to.lo[cut] = at[cut];
+      if (k + 1 < n) to.hi[cut] = at[cut] + tile[cut];
+      to.offset = (to.lo[cut] - box.lo[cut]) * box.stride[cut];
+      pieces.push_back({side(at, tile), there[k]->at(), to});
+      gather_here(pieces[k].from, source[k], to, expected, element);
+    }
+    const block target(*a, expected.size());
+    put(*a, 0, target.at(), before);
+    gather(*a, 0, kernels::gather, kernels::gathers, pieces, target.at(), element);
+    ASSERT_EQ(content<std::uint8_t>(*a, target.at(), expected.size()), expected)
+        << "round " << round << ", rank " << rank << ", " << n << " tiles, elements of " << element;
   }
 }
 

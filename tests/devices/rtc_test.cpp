@@ -32,6 +32,7 @@ void expect_compiles(rtc::compiler& c, const std::string& target) {
   has(kernels::core, {"axpy", "block_sum", "histogram", "dgemm"});
   has(kernels::fill, {"fill"});
   has(kernels::gather, {"gather_1", "gather_2", "gather_4", "gather_8"});
+  has(kernels::gathers, {"gathers_1", "gathers_2", "gathers_4", "gathers_8"});
 }
 
 void expect_refuses(rtc::compiler& c, const std::string& target) {
