@@ -327,7 +327,7 @@ void gpu_actor::enqueue(job& j) {
   if (j.failure.error) {
     // All work enqueued for the job by now must have passed before its memory is released.
     ++failure_epoch_;
-    lanes_.wait(j.route.lane, lane_in, lanes_.promise(lane_in));
+    for (const int lane : {lane_in, lane_out}) lanes_.wait(j.route.lane, lane, lanes_.promise(lane));
     j.route.end = lanes_.promise(j.route.lane);
   } else if (j.task->predicted_ns > own_ticket_ns || lanes_.owed(j.route.lane) >= shared_ticket_max) {
     lanes_.keep_promise(j.route.lane);

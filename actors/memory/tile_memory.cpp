@@ -151,21 +151,24 @@ void tile_memory::tidy() noexcept {
 }
 
 void tile_memory::pin_again() {
-  const std::lock_guard one(growing_);
-  std::vector<std::pair<std::byte*, std::size_t>> all;
   {
-    const std::lock_guard hold(lock_);
-    for (const auto& [p, s] : slabs_) all.emplace_back(p, s.bytes);
+    const std::lock_guard one(growing_);
+    std::vector<std::pair<std::byte*, std::size_t>> all;
+    {
+      const std::lock_guard hold(lock_);
+      for (const auto& [p, s] : slabs_) all.emplace_back(p, s.bytes);
+    }
+    for (const auto& [p, bytes] : all)
+      for (const auto& pinning : pinnings_) pinning->pin(p, bytes);
+    limit_ = wanted_;
   }
-  for (const auto& [p, bytes] : all)
-    for (const auto& pinning : pinnings_) pinning->pin(p, bytes);
+  const std::lock_guard hold(outside_lock_);
   for (const auto& [number, o] : outside_)
     for (auto* const pinning : o.by) pinning->pin(o.begin, o.bytes);
-  limit_ = wanted_;
 }
 
 void tile_memory::unpin_all() noexcept {
-  const std::lock_guard one(growing_);
+  const std::scoped_lock both(growing_, outside_lock_);
   limit_ = wanted_ = 0;
   give_back(take_empty());
   for (const auto& [number, o] : outside_)
@@ -182,7 +185,7 @@ void tile_memory::unpin_all() noexcept {
 
 std::pair<unsigned long, bool> tile_memory::pin_outside(std::byte* p, std::size_t bytes) {
   if (bytes == 0) return {0, false};
-  const std::lock_guard one(growing_);
+  const std::lock_guard hold(outside_lock_);
   outside o{p, bytes, {}};
   o.by.reserve(pinnings_.size());
   const auto at = outside_.try_emplace(outside_ever_ + 1, std::move(o)).first;  // allocates before anything is pinned
@@ -198,7 +201,7 @@ std::pair<unsigned long, bool> tile_memory::pin_outside(std::byte* p, std::size_
 }
 
 void tile_memory::unpin_outside(unsigned long number) noexcept {
-  const std::lock_guard one(growing_);
+  const std::lock_guard hold(outside_lock_);
   const auto at = outside_.find(number);
   if (at == outside_.end()) return;  // the devices are gone
   for (auto* const pinning : at->second.by) pinning->unpin(at->second.begin);

@@ -78,14 +78,17 @@ class tile_memory {
 
   devices::device& host_;
   std::vector<std::unique_ptr<devices::page_pinning>> pinnings_;
-  std::uint64_t wanted_ = 0;                  // the limit as it was given
-  std::atomic<std::uint64_t> limit_{0};       // less once the driver has refused; 0: nothing is pinned
-  std::atomic<std::uint64_t> pinned_{0};      // changed while growing
-  std::mutex growing_;                        // taken before lock_; allocations in slabs go on meanwhile
-  std::map<unsigned long, outside> outside_;  // by number; with growing_
-  unsigned long outside_ever_ = 0;            // the last number given
+  std::uint64_t wanted_ = 0;              // the limit as it was given
+  std::atomic<std::uint64_t> limit_{0};   // less once the driver has refused; 0: nothing is pinned
+  std::atomic<std::uint64_t> pinned_{0};  // changed while growing
+  std::mutex growing_;                    // taken before lock_; allocations in slabs go on meanwhile
   std::mutex lock_;
   slabs slabs_;
+
+  // Not with growing_: a driver may wait for its device when it unpins, and no allocation is to wait for that.
+  std::mutex outside_lock_;                   // also for a change of pinnings_
+  std::map<unsigned long, outside> outside_;  // by number
+  unsigned long outside_ever_ = 0;            // the last number given
 };
 
 }  // namespace troupe::detail

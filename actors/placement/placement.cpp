@@ -272,8 +272,10 @@ bool placement::serve(executor* self, bool client) {
             [&](auto from, auto to, auto bytes, float ns) { assignment_.learn_transfer(from, to, bytes, ns); });
       work_off();
       // An executor's thread that has its next task already lets a little mail accumulate.
-      const bool later = self && assignment_.something_outgoing() && mail_.can_wait(begin);
-      if (!later && mail_.maybe()) mail_.fetch(begin);
+      // In the first round only: those who have posted since may rely on this thread.
+      const bool later = rounds == 0 && self && assignment_.something_outgoing() && mail_.can_wait(begin);
+      // What a turn that failed has left comes first.
+      if (!later && mail_.work().empty() && mail_.maybe()) mail_.fetch(begin);
       if (!mail_.work().empty()) {
         any = true;
         handle_mail();

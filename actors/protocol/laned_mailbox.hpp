@@ -48,28 +48,30 @@ class laned_mailbox {
       l.items.push_back(make(i));
       l.numbers.push_back(first + i);
     }
-    return static_cast<std::size_t>(first + n - taken_.load(std::memory_order_relaxed));
+    return static_cast<std::size_t>(first + n - taken_.load(std::memory_order_seq_cst));
   }
   std::size_t count() const { return difference(std::memory_order_seq_cst); }
   std::size_t roughly() const { return difference(std::memory_order_relaxed); }
   bool maybe() const { return roughly() != 0; }
-  /// Moves all items to `out`, which must be empty. Only the consumer. If it throws nothing has been taken.
+  /// Moves all items to the end of `out`; quickest where it is empty. Only the consumer. If it throws nothing has been
+  /// taken.
   void drain(std::vector<Item>& out) {
     held_lanes held(*this);
     std::size_t n = 0;
     held.each([&](lane& l, row&) { n += l.items.size(); });
-    if (held.are_one()) {
+    const bool as_they_are = held.are_one() && out.empty();
+    if (as_they_are) {
       held.each([&](lane& l, row&) {
         out.swap(l.items);
         l.numbers.clear();
       });
     } else {
-      out.reserve(n);
+      out.reserve(out.size() + n);
       held.each([](lane& l, row& r) { l.swap(r); });
     }
     taken_.store(taken_.load(std::memory_order_relaxed) + n, std::memory_order_seq_cst);
     held.let_go();
-    if (!held.are_one()) merge(held, out);
+    if (!as_they_are) merge(held, out);
   }
 
  private:
@@ -96,7 +98,7 @@ class laned_mailbox {
     }
   };
 
-  // Read in this order it is never negative.
+  // Sequentially consistent, and read in this order, it is never negative.
   std::size_t difference(std::memory_order order) const {
     const std::uint64_t taken = taken_.load(order);
     return static_cast<std::size_t>(posted_.load(order) - taken);

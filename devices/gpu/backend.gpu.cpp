@@ -304,7 +304,7 @@ class gpu_accelerator final : public accelerator {
     bool answers = true;
     while (!failure_ && !(answers = all_idle()) && std::chrono::steady_clock::now() < give_up)
       std::this_thread::sleep_for(std::chrono::microseconds(200));
-    if (answers && !failure_) {
+    if (answers && !failure_ && !is_broken()) {
       for (auto& l : lanes_) l.going.reach(l.recorded() + 1);
     }
     for (staging* s : {&coming_, &going_}) s->stop();
@@ -330,7 +330,9 @@ class gpu_accelerator final : public accelerator {
     lane& on = enter(l);
     if (plan.width == 0) return;
     if (!stages_) return direct();
+    if (!in) let_arrive(host, host + plan.host_reach(), &on);
     if (is_pinned(host) && is_pinned(host + plan.host_reach() - 1)) try {
+        if (!in) let_arrive(host, host + plan.host_reach(), nullptr);
         return direct();
       } catch (const error& e) {  // vendors refuse copies that leave the memory that was pinned by one call
         if (e.code() != errc::bad_argument) throw;
@@ -350,13 +352,13 @@ class gpu_accelerator final : public accelerator {
       (void)on.completed(checker());  // there may be room by now
       if (copy_now()) return true;
     }
-    if (!in) let_arrive(host, host + plan.host_reach());
+    if (!in) let_arrive(host, host + plan.host_reach(), nullptr);
     return (in ? coming_ : going_).copy(on.stream(), plan, host, device, pinned, checker());
   }
-  // Small copies to that memory come before any that others make there.
-  void let_arrive(const std::byte* begin, const std::byte* end) {
+  // Small copies of other lanes to that memory come before any that is made there now.
+  void let_arrive(const std::byte* begin, const std::byte* end, const lane* but) {
     for (lane& l : lanes_) {
-      if (!l.going.touches(begin, end)) continue;
+      if (&l == but || !l.going.touches(begin, end)) continue;
       check(GPU(StreamSynchronize)(l.stream()), "StreamSynchronize");
       l.going.reach(l.recorded() + 1);
     }

@@ -35,7 +35,12 @@ class small_copies {
   template <class Pinned, class Check>
   bool copy(GPU(Stream_t) lane, const staged_copy& plan, std::byte* host, std::byte* device, ticket end, Pinned pinned,
             Check check) {
-    if (!memory_ && !(memory_ = pinned(ring_bytes))) return false;
+    if (refused_) return false;
+    if (!memory_) memory_ = pinned(ring_bytes);
+    if (!memory_) {
+      refused_ = true;  // nor is it asked for again with every copy
+      return false;
+    }
     const auto bytes = static_cast<std::size_t>(plan.bytes());
     const auto at = room_for(bytes);
     if (!at) return false;
@@ -86,6 +91,7 @@ class small_copies {
 
   const bool in_;
   std::byte* memory_ = nullptr;  // the device's
+  bool refused_ = false;
   std::deque<one> held_;
 };
 

@@ -19,7 +19,7 @@ struct runtime_state;
 ///
 /// Destroy it before the memory is freed, and after the arrays that borrow the memory have given it back
 /// (`array::release`, `wait_all`): a driver may wait for its device then, and no copy from or to the memory may be
-/// under way.
+/// under way. Memory that several handles pin, also in part or of several runtimes, is unpinned with the first of them.
 class pinned_memory {
  public:
   pinned_memory() noexcept = default;

@@ -358,6 +358,33 @@ TEST_F(gpu_staging, a_small_copy_that_has_not_arrived_does_not_overwrite_a_later
   EXPECT_EQ(back, later);
 }
 
+TEST_F(gpu_staging, of_two_small_copies_to_the_same_memory_the_later_one_stays) {
+  accelerator& a = start({.seed = 29});
+  const auto old = numbers(mib / 32);
+  auto later = old;
+  for (auto& x : later) x += 1;
+  void* const p = a.allocate(0, mib / 32);
+  void* const q = a.allocate(0, mib / 32);
+  copy_in(0, p, old);
+  copy_in(0, q, later);
+  a.wait(1, 0, a.record(0, false));
+  for (int round = 0; round < 20; ++round)
+    for (const bool pinned : {false, true}) {
+      std::vector<std::uint32_t> back(old.size(), 0);
+      auto* const bytes = reinterpret_cast<std::byte*>(back.data());
+      copy_out(0, back, p);
+      a.wait(1, 0, a.record(0, false));
+      const auto pinning = source->pinning(0);
+      if (pinned) ASSERT_EQ(pinning->pin(bytes, back.size() * 4), page_pinning::outcome::pinned);
+      copy_out(1, back, q);
+      finish(1);
+      finish(0);
+      EXPECT_EQ(back, later) << pinned;
+      if (pinned) pinning->unpin(bytes);
+      a.wait(0, 1, a.recorded(1));
+    }
+}
+
 TEST_F(gpu_staging, a_small_copy_arrives_before_a_lane_that_has_waited_for_it_is_seen_to_end) {
   accelerator& a = start({.seed = 17});
   void* const p = a.allocate(0, mib / 32);

@@ -162,4 +162,24 @@ TEST(inbox, counts_what_waits_and_what_is_submitted_on_all_lanes) {
   EXPECT_EQ(submitted, 7 + 3 * 3 * inbox::lanes);
 }
 
+// A turn that failed leaves mail that it has taken.
+TEST(inbox, takes_more_to_what_has_not_been_handled) {
+  inbox box;
+  std::array<task_record, 6> t;
+  const auto one = [&](std::size_t i) { return [&t, i](std::size_t) { return mail(&t[i], mail::done); }; };
+  std::vector<mail> got{mail(&t[0], mail::done)};
+  box.post(1, one(1));
+  box.drain(got);
+  box.post(1, one(2));
+  box.post(1, one(3), nullptr, 3);
+  box.drain(got);
+  box.post(1, one(4));
+  box.drain(got);
+  box.post(1, one(5), nullptr, 3);
+  box.drain(got);
+  ASSERT_EQ(got.size(), 6u);
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(got[i].task(), &t[i]);
+  EXPECT_EQ(box.count(), 0u);
+}
+
 }  // namespace
