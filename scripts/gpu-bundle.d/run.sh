@@ -239,7 +239,7 @@ else
 fi
 
 if [[ -n $compiler ]]; then
-  tests runtime_sim 180 troupe-runtime-tests '*'
+  tests runtime_sim 180 troupe-runtime-tests '*gpu_*:cost*-*opencl*'
 else
   absent runtime_sim "the software GPU needs a C++ compiler on the PATH"
 fi
