@@ -104,7 +104,7 @@ struct gpu_memory_test : testing::Test {
   test::paper_accelerator device{4, 2 * tile_bytes};
   gpu_lanes lanes;
   std::atomic<std::uint64_t> moved{0};
-  gpu_memory memory{*rt, lanes, "", moved, device.facts().memory_bytes};
+  gpu_memory memory{*rt, lanes, {}, moved, device.facts().memory_bytes};
   std::atomic<bool> stopping{false};
   std::optional<gpu_job_list> jobs;
   const kernel_info kernel{.name = "kernel", .key = 1};
