@@ -40,14 +40,15 @@ bool in_flight::wait_for_room(std::chrono::steady_clock::time_point deadline) {
 }
 
 bool in_flight::wait_until(const std::function<bool()>& quiet, std::chrono::steady_clock::time_point deadline) {
-  const auto over = [&] { return quiet() || given_up(); };
+  bool was_quiet = false;  // other threads may submit before it is asked again
+  const auto over = [&] { return (was_quiet = quiet()) || given_up(); };
   const counted waits(quiet_waiters_);
   std::unique_lock hold(lock_);
   if (deadline == std::chrono::steady_clock::time_point::max())
     changed_.wait(hold, over);
   else
     changed_.wait_until(hold, deadline, over);
-  return quiet();
+  return was_quiet;
 }
 
 void in_flight::wake_some(std::uint64_t finished, bool quiet_wanted, bool room_wanted) {

@@ -41,7 +41,8 @@ void placement::check_size(const task_record& t) const {
 
 bool placement::wait_quiet(std::chrono::steady_clock::time_point deadline) {
   for (;;) {
-    if (is_quiet() || in_flight_.given_up()) return is_quiet();
+    if (is_quiet()) return true;
+    if (in_flight_.given_up()) return false;
     if (!take_turn(nullptr)) return in_flight_.wait_until([this] { return is_quiet(); }, deadline);
   }
 }

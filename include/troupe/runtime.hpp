@@ -124,6 +124,7 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
     return explain_task(f.task());
   }
   /// Stops the runtime: takes no more tasks, lets those in flight finish until the deadline, then abandons the rest.
+  /// Tasks that other threads submit while it begins may be among these, however long the limit.
   /// Abandoned tasks that are queued never start; running ones are asked to stop, and left behind if they do not. The
   /// futures of both report `runtime_stopped` from then on, and coroutines that wait for one are resumed with that
   /// error, on this thread. Idempotent.

@@ -308,4 +308,25 @@ TEST(runtime, may_be_shut_down_by_another_thread_than_the_one_that_made_it) {
   EXPECT_TRUE(done.get());
 }
 
+// A wait that has seen nothing in flight is over, whatever another thread submits at that moment.
+TEST(runtime, threads_that_submit_and_wait_for_all_do_not_take_each_other_for_a_shutdown) {
+  troupe::runtime rt(troupe::options{.threads = 2});
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&] {
+      try {
+        for (int i = 0; i < 20'000; ++i) {
+          const auto mine = rt.spawn([] {});
+          rt.wait_all();
+          if (!mine.is_ready()) ++wrong;
+        }
+      } catch (const troupe::error&) {
+        ++wrong;
+      }
+    });
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
+}
+
 }  // namespace

@@ -168,4 +168,14 @@ TEST(in_flight, has_room_for_everybody_once_it_is_closed) {
   EXPECT_TRUE(f.wait_for_room(for_ever)) << "who is let in is refused by name, instead of waiting for ever";
 }
 
+// Another thread may submit before anybody looks again.
+TEST(in_flight, a_wait_ends_well_if_it_was_quiet_once) {
+  for (const auto deadline : {for_ever, clock_type::now() + std::chrono::hours(1)}) {
+    in_flight f(8);
+    int looks = 0;
+    EXPECT_TRUE(f.wait_until([&] { return ++looks == 1; }, deadline));
+    EXPECT_EQ(looks, 1);
+  }
+}
+
 }  // namespace
