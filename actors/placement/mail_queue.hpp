@@ -53,10 +53,11 @@ class mail_queue {
   std::vector<mail>& work() { return work_; }
 
  private:
-  // Threads that submit from outside meet with each other as little as lanes allow, and with executors not at all.
+  // Threads that submit from outside meet with each other as little as lanes allow. The first is on the lane of the
+  // executors: where it is the only one, mail need not be put together from two lanes.
   static std::size_t lane_of_thread() {
     static std::atomic<std::size_t> threads{0};
-    thread_local const std::size_t mine = 1 + threads.fetch_add(1, std::memory_order_relaxed) % (inbox::lanes - 1);
+    thread_local const std::size_t mine = threads.fetch_add(1, std::memory_order_relaxed) % inbox::lanes;
     return mine;
   }
 
