@@ -114,8 +114,8 @@ class accelerator {
   virtual void deallocate_pinned(std::byte*) noexcept = 0;
 
   // ---- copies: up to 4 dimensions, enqueued; host memory must stay as it is until the lane has passed ---------------
-  // It is read at any time from the call on, and may be written as late as when `completed` tells of the ticket. Host
-  // memory that is not pinned goes through pinned buffers of the device's own: what is small is copied by the threads
+  // Host memory is read at any time from the call on, and may be written as late as when `completed` tells of the
+  // ticket. What is not pinned goes through pinned buffers of the device's own: what is small is copied by the threads
   // that call, what is large is not.
   virtual void copy_in(int lane, device_pointer to, const strides&, const std::byte* from, const strides&,
                        const std::array<index_t, rank_max>& count, std::size_t element) = 0;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <span>
-#include <vector>
 
 #include "devices/gpu/copy_plan.hpp"
 
@@ -125,61 +124,61 @@ constexpr std::size_t pieces_max = 9;
 }  // namespace
 
 // At most nine.
-void launch_several(accelerator& a, int lane, std::string_view text, std::span<const gather_piece> pieces,
-                    std::span<const gather_plan> plans, device_pointer to) {
+void launch_several(accelerator& a, int lane, std::string_view text, std::span<const gather_piece* const> pieces,
+                    device_pointer to, std::size_t element) {
   struct cut {  // as devices/kernels declares it
     std::array<std::int64_t, pieces_max> first{}, across{};
     std::array<std::int32_t, pieces_max> shift{};
   } where;
-  std::int64_t groups = 0;
+  where.first.fill(INT64_MAX);
   std::array<gather_plan::shape, pieces_max> from{}, target{};
-  std::vector<kernel_argument> arguments;
-  arguments.reserve(3 * pieces_max + 3);
+  std::array<kernel_argument, 3 * pieces_max + 3> arguments;
+  std::int64_t groups = 0, words = 0;
+  const char* entry = nullptr;
   for (std::size_t k = 0; k < pieces_max; ++k) {
-    const bool is_one = k < pieces.size();
-    where.first[k] = is_one ? groups : INT64_MAX;
-    if (is_one) {
-      where.across[k] = plans[k].across_;
-      where.shift[k] = plans[k].shift_;
-      from[k] = plans[k].from_;
-      target[k] = plans[k].to_;
-      groups += plans[k].blocks();
+    if (k < pieces.size()) {
+      const gather_plan plan(pieces[k]->from, pieces[k]->to, element);
+      where.first[k] = groups;
+      where.across[k] = plan.across_;
+      where.shift[k] = plan.shift_;
+      from[k] = plan.from_;
+      target[k] = plan.to_;
+      groups += plan.blocks();
+      words = plan.words_;
+      entry = plan.entry_of_several();
     }
-    arguments.push_back({true, pieces[is_one ? k : 0].memory, {}});
-    arguments.push_back(by_value(from[k]));
+    arguments[2 * k] = {true, pieces[k < pieces.size() ? k : 0]->memory, {}};
+    arguments[2 * k + 1] = by_value(from[k]);
+    arguments[2 * pieces_max + 1 + k] = by_value(target[k]);
   }
-  arguments.push_back({true, to, {}});
-  for (const auto& t : target) arguments.push_back(by_value(t));
-  arguments.push_back(by_value(plans[0].words_));
-  arguments.push_back(by_value(where));
-  const kernel_id kernel = a.load({"gathers", text, plans[0].entry_of_several()});
-  a.launch(lane, kernel, {{static_cast<std::uint32_t>(groups) * group_items, 1, 1}, {group_items, 1, 1}}, arguments);
+  arguments[2 * pieces_max] = {true, to, {}};
+  arguments[3 * pieces_max + 1] = by_value(words);
+  arguments[3 * pieces_max + 2] = by_value(where);
+  a.launch(lane, a.load({"gathers", text, entry}),
+           {{static_cast<std::uint32_t>(groups) * group_items, 1, 1}, {group_items, 1, 1}}, arguments);
 }
 
 void gather(accelerator& a, int lane, std::string_view text, std::string_view several,
             std::span<const gather_piece> pieces, device_pointer to_memory, std::size_t element) {
-  std::vector<gather_piece> small;
-  std::vector<gather_plan> plans;
-  std::int64_t groups = 0;
+  std::array<const gather_piece*, pieces_max> small{};
+  std::size_t n = 0;
+  const auto alone = [&](const gather_piece& p) { gather(a, lane, text, p.from, p.memory, p.to, to_memory, element); };
   const auto launch = [&] {
-    if (small.size() == 1)
-      gather(a, lane, text, small[0].from, small[0].memory, small[0].to, to_memory, element);
-    else if (!small.empty())
-      launch_several(a, lane, several, small, plans, to_memory);
-    small.clear();
-    plans.clear();
-    groups = 0;
+    if (n == 1)
+      alone(*small[0]);
+    else if (n != 0)
+      launch_several(a, lane, several, std::span(small).first(n), to_memory, element);
+    n = 0;
   };
   for (const gather_piece& p : pieces) {
-    const gather_plan plan(p.from, p.to, element);
-    if (!a.facts().large_arguments || plan.blocks() > blocks_max / 2 || copies_of(p.from, p.to, element).large) {
-      gather(a, lane, text, p.from, p.memory, p.to, to_memory, element);
+    if (!a.facts().large_arguments ||
+        gather_plan(p.from, p.to, element).blocks() > blocks_max / static_cast<std::int64_t>(pieces_max) ||
+        copies_of(p.from, p.to, element).large) {
+      alone(p);
       continue;
     }
-    if (small.size() == pieces_max || groups + plan.blocks() > blocks_max) launch();
-    small.push_back(p);
-    plans.push_back(plan);
-    groups += plan.blocks();
+    if (n == pieces_max) launch();
+    small[n++] = &p;
   }
   launch();
 }

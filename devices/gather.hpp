@@ -51,8 +51,8 @@ class gather_plan {
               std::int64_t last) const;
 
  private:
-  friend void launch_several(accelerator&, int lane, std::string_view text, std::span<const gather_piece>,
-                             std::span<const gather_plan>, device_pointer to);
+  friend void launch_several(accelerator&, int lane, std::string_view text, std::span<const gather_piece* const>,
+                             device_pointer to, std::size_t element);
   struct shape {  // as devices/kernels declares it
     std::array<std::int64_t, rank_max> lo{}, hi{1, 1, 1, 1}, stride{};
     std::int64_t offset = 0;

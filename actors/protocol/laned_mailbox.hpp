@@ -125,7 +125,7 @@ class laned_mailbox {
     void each(F f) const {
       each_in(bits_, f);
     }
-    // They are empty.
+    // Unlocks the lanes, which are empty by now.
     void let_go() {
       of_.occupied_.fetch_and(~bits_, std::memory_order_seq_cst);
       unlock();
