@@ -11,6 +11,7 @@
 #include "actors/execution/graph_run.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/placement/placement.hpp"
+#include "actors/protocol/successors.hpp"
 #include "runtime/engine.hpp"
 
 namespace troupe::detail {
@@ -134,9 +135,10 @@ region* new_region(engine& the_engine) {
 const kernel_info* intern(engine& the_engine, const kernel_info& k) { return the_engine.kernels().intern(k); }
 
 void add_join_edge(task_record& chunk, task_record& join) {
-  chunk.successors[chunk.successor_count++] = reinterpret_cast<std::uintptr_t>(&join) | 1;
+  chunk.successors[0] = successor{.task = &join, .data = true, .early = false}.edge();
+  chunk.successor_count.store(1, std::memory_order_relaxed);
   chunk.marks |= mark_chunk;
-  ++join.pending;
+  join.pending.store(join.pending.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 engine& engine_of(const task_record& t) {

@@ -19,6 +19,7 @@
 #include "actors/logic/data/region.hpp"
 #include "actors/memory/runtime_state.hpp"
 #include "actors/placement/placement.hpp"
+#include "actors/protocol/successors.hpp"
 #include "actors/wire/graph_messages.hpp"
 #include "runtime/engine.hpp"
 
@@ -46,7 +47,7 @@ bool is_join(const task_record& t) { return t.kind == task_kind::recorded_join; 
 bool has_value(const task_record& t) { return !is_join(t) && t.ops->result(const_cast<task_record&>(t)) != nullptr; }
 task_record* join_of(const task_record& t) {
   if (!(t.marks & mark_chunk)) return nullptr;
-  return reinterpret_cast<task_record*>(t.successors[0] & ~std::uintptr_t{1});
+  return successor::from(t.successors[0]).task;
 }
 
 /// Calls `f(tile, box)` for what an access touches of each tile.

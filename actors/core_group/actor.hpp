@@ -124,6 +124,9 @@ class group_actor final : public core_group,
   void wake(std::size_t threads, parking::nearness);
   void found_work(worker&);
   void move_stuck(worker&);
+  void call_threads(std::size_t queued, attention);
+  void owe_wake_ups(std::size_t threads);
+  void wake_owed();
 
   // ---- reports.cpp
   void run_and_report(worker&, task_record&, executor* looks_next);
@@ -148,6 +151,7 @@ class group_actor final : public core_group,
 
   // ---- work.cpp
   void leave_to_others(worker&, const task_queue::sums& taken);
+  void release_successors(worker&, task_record&, task_queue::share&);
   bool work_once(worker&);
   bool pass_line(worker&);
   bool steal(worker&);
@@ -162,7 +166,6 @@ class group_actor final : public core_group,
   void work_on(worker&);
   void end_thread(worker&);
   bool is_worth_looking() const;
-  void owe_wake_ups(std::size_t threads);
   bool looks_on(worker&);
   bool stops_looking(worker&);
 

@@ -67,35 +67,10 @@ void group_actor::run_tasks(std::span<task_record* const> tasks, attention who) 
     }
     if (handed == 0) return;
   }
-  if (parking_.slot_wanted()) parking_.call_passer();
-  if (parking_.sleepers() == 0) return;
-  // A wake-up costs as much as hundreds of small tasks: it is sent for work that is worth one, or when no thread would
-  // look otherwise.
-  const auto threads = std::min(static_cast<std::size_t>(queue_.stealable_ns() / wake_worth_ns), handed);
-  if (threads != 0)
-    owe_wake_ups(threads);
-  else if (who == attention::nobody || awake_.load(std::memory_order_seq_cst) == 0)  // other groups do not look here
-    owed_.add_near();
-  else if (who != attention::caller || handed > 1)
-    parking_.keep_watch();
+  call_threads(handed, who);
 }
 
-// Wakes the threads for which there was work in a turn: the one that wakes them may lose its core to one of them, and
-// must not hold the turn then. A thread that took the next turn meanwhile may find what it owes already done.
-void group_actor::after_turn() {
-  if (const std::size_t threads = owed_.take()) wake(threads, parking::nearness::far);
-  if (owed_.take_near()) wake(1, parking::nearness::near);
-}
-
-// Notes that threads are to be woken for work that is worth so many; those that look come by themselves.
-void group_actor::owe_wake_ups(std::size_t threads) {
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // see stops_looking
-  const auto lookers = static_cast<std::size_t>(std::max(0, lookers_.load(std::memory_order_seq_cst)));
-  if (threads > lookers)
-    owed_.add(threads - lookers);
-  else
-    parking_.keep_watch();  // one that looks may be handling a message
-}
+void group_actor::after_turn() { wake_owed(); }
 
 void group_actor::run_wide(task_record& t, int slots) {
   make_spares(parking_.give_wide(t, slots, t.extra->options.priority));

@@ -13,8 +13,8 @@
 
 #include <troupe/detail/task.hpp>
 
-#include "actors/logic/scheduling/ready_queue.hpp"
 #include <troupe/detail/spin_lock.hpp>
+#include "actors/logic/scheduling/ready_queue.hpp"
 
 namespace troupe::detail {
 
@@ -40,8 +40,37 @@ class task_queue {
   /// The predictions of a batch, in sums: records may be gone as soon as other threads can take them.
   struct sums {
     float ns = 0;         ///< of all its tasks
+    float first_ns = 0;   ///< of the first
     float beside_ns = 0;  ///< that another thread would save by running all but the first
   };
+
+  /// What a thread takes until it reports: from the queue, and of what its tasks make ready.
+  struct share {
+    std::size_t tasks = 0;
+    float ns = 0;        ///< predicted work of all of them
+    float ahead_ns = 0;  ///< of those that have not begun
+    float worth_ns = 0;  ///< what other threads would save by running these
+    bool open = true;    ///< false: no more is taken, so that what has ended is reported soon
+    void add(float predicted_ns) {
+      ++tasks;
+      ns += predicted_ns;
+      ahead_ns += predicted_ns;
+      worth_ns += worth_of(predicted_ns);
+    }
+    void begins(float predicted_ns) {
+      ahead_ns -= predicted_ns;
+      worth_ns -= worth_of(predicted_ns);
+    }
+    /// Returns the sums of the tasks that have not begun, so many.
+    sums ahead(std::size_t n) const { return {.ns = ahead_ns, .beside_ns = n > 1 ? worth_ns : 0.0f}; }
+  };
+  /// True if a thread with that share and so many tasks ahead is to keep one more, which has just become ready, rather
+  /// than put it into the queue: others wait there for nothing, and it has nothing else to do, or the task is not worth
+  /// the move. So tasks run in the order in which they became ready, or nearly: their records lie in memory like that.
+  bool is_to_keep(const share& s, std::size_t ahead) const {
+    if (!s.open || s.tasks >= batch_max || s.ns >= batch_ns) return false;
+    return size() == 0 && (ahead == 0 || is_indivisible(s.ahead_ns, s.worth_ns));
+  }
 
   explicit task_queue(int takers) : takers_(static_cast<std::size_t>(std::max(1, takers))) {}
 
@@ -65,15 +94,18 @@ class task_queue {
   std::size_t take_batch(task_record** out, sums* of = nullptr) {
     if (size() == 0) return 0;
     std::lock_guard hold(lock_);
-    const std::size_t share = ready_.size() / (2 * takers_);
+    const std::size_t fair_share = ready_.size() / (2 * takers_);
     std::size_t n = 0;
     float work = 0, worth = 0;
-    while (n < batch_max && (n < share || (work < min_shareable_ns && (worth < worth_sharing_ns || takers_ == 1)))) {
+    while (n < batch_max && (n < fair_share || is_indivisible(work, worth))) {
       const entry e = ready_.pop();
       if (!e) break;
       if (of) {
         of->ns += e.ns;
-        if (n != 0) of->beside_ns += worth_of(e.ns);
+        if (n == 0)
+          of->first_ns = e.ns;
+        else
+          of->beside_ns += worth_of(e.ns);
       }
       out[n++] = e.task;
       worth += worth_of(e.ns);
@@ -143,6 +175,10 @@ class task_queue {
     bool operator==(const entry& o) const { return task == o.task; }
   };
 
+  // True if so much work is not worth dividing between threads; `worth`: what others would save.
+  bool is_indivisible(float work, float worth) const {
+    return work < min_shareable_ns && (worth < worth_sharing_ns || takers_ == 1);
+  }
   static int priority_of(const task_record& t) { return t.extra ? t.extra->options.priority : 0; }
   // Predicted work of a task in a batch; tasks that were never timed fill a batch, and so go one at a time.
   static float work_of(float ns) { return ns > 0 ? ns : batch_ns; }

@@ -7,7 +7,9 @@
 #include "actors/core_group/actor.hpp"
 #include "actors/execution/task_errors.hpp"
 #include "actors/placement/placement.hpp"
+#include "actors/protocol/phase.hpp"
 #include "actors/protocol/prefetch.hpp"
+#include "actors/protocol/successors.hpp"
 #include "devices/threads.hpp"
 
 namespace troupe::detail {
@@ -22,6 +24,42 @@ void group_actor::leave_to_others(worker& self, const task_queue::sums& taken) {
   const auto busy = static_cast<double>(self.counts().busy_ticks.load(std::memory_order_relaxed));
   const auto wake_up = static_cast<double>(parking_.wake_up());
   if (self.unshared.add(static_cast<double>(kept) / tick_ns_, wake_up, busy)) wake(1, parking::nearness::far);
+}
+
+// Releases the early successors of a task that has just ended well. Those that are ready now are queued, or kept by the
+// thread; not if the end of the task is waited for by more than these, as it reports the end only after all that it has
+// kept.
+void group_actor::release_successors(worker& self, task_record& t, task_queue::share& mine) {
+  if (!placement_.releases_early()) return;
+  task_record* ready[task_queue::batch_max];
+  std::size_t n = 0;
+  const auto queue = [&](std::size_t from) {
+    if (from == n) return;
+    queue_.push({ready + from, n - from});
+    call_threads(n - from, attention::caller);
+    wake_owed();
+  };
+  const bool others = release_early(t, [&](task_record& next) {
+    if ((next.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {  // it will not run
+      await_fulfilled(next);
+      task_record* const ended = &next;
+      placement_.report_done({&ended, 1}, nullptr);
+      return;
+    }
+    if (n == task_queue::batch_max) {
+      queue(0);
+      n = 0;
+    }
+    ready[n++] = &next;
+  });
+  if (others) mine.open = false;
+  std::size_t kept = 0;
+  while (kept < n && !parking_.slot_wanted() && queue_.is_to_keep(mine, self.batch.size())) {
+    mine.add(ready[kept]->predicted_ns);
+    self.batch.push(ready[kept++]);
+  }
+  queue(kept);
+  if (n != 0 && (self.batch.size() > 1 || queue_.size() != 0)) leave_to_others(self, mine.ahead(self.batch.size()));
 }
 
 bool group_actor::work_once(worker& self) {
@@ -39,12 +77,15 @@ bool group_actor::work_once(worker& self) {
     fetch(1);
     // Turns are taken before and after: their times cost nothing to read.
     const std::uint64_t begin = placement_.last_turn();
+    task_queue::share mine{
+        .tasks = n, .ns = taken.ns, .ahead_ns = taken.ns - taken.first_ns, .worth_ns = taken.beside_ns};
     const auto compare = [&] {
-      self.compare(taken.ns, static_cast<float>(placement_.last_turn() - begin) * static_cast<float>(tick_ns_));
+      self.compare(mine.ns, static_cast<float>(placement_.last_turn() - begin) * static_cast<float>(tick_ns_));
     };
-    self.run(*got[0]);
+    const bool fine = self.run(*got[0]);
     move_stuck(self);
-    if (n == 1) {
+    if (fine) release_successors(self, *got[0], mine);
+    if (n == 1 && self.batch.empty()) {
       placement_.report_done({got, 1}, this);
       compare();
       return true;
@@ -53,7 +94,8 @@ bool group_actor::work_once(worker& self) {
     std::size_t i = 1;
     while (task_record* t = self.batch.pop()) {
       fetch(++i);
-      self.run(*t);
+      mine.begins(t->predicted_ns);
+      if (self.run(*t)) release_successors(self, *t, mine);
       self.done.push(t);
     }
     report_done(self, this);

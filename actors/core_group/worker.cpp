@@ -80,7 +80,7 @@ void worker::compare(float predicted_ns, float took_ns) {
   if (is_surprise(predicted_ns, took_ns)) timed_.suspect();
 }
 
-void worker::run(task_record& t) {
+bool worker::run(task_record& t) {
   const bool timed = is_timed(t, timed_) || lane.on();
   const std::uint64_t begin = timed ? ticks() : 0;
   run_context& c = enter(t, {logic::slots_needed(t), t.predicted_ns, begin});
@@ -95,12 +95,12 @@ void worker::run(task_record& t) {
   if (!claim(t)) {  // cancelled meanwhile
     leave();
     await_fulfilled(t);
-    return;
+    return false;
   }
   if (at_.ended.load(std::memory_order_seq_cst)) {
     leave();
     at_.owner->refuse_claimed(t);
-    return;
+    return false;
   }
   if (timed) show_slots(true);
   const auto finish = [&](outcome o) __attribute__((always_inline)) {
@@ -117,7 +117,7 @@ void worker::run(task_record& t) {
     if (lane.on()) lane.add(t.id, begin, end, logic::name_of(t).c_str());
     // The captures are destroyed before the task counts as done: a waiter may rely on that.
     if (t.kind == task_kind::call && !t.body_gone) drop_body(t, at_.executor);
-    fulfil(t, at_.board);
+    return fulfil(t, at_.board) && o.fine;
   };
   outcome end_of_body;
   try {
@@ -128,7 +128,7 @@ void worker::run(task_record& t) {
     at_.owner->report_last(*this, t);
     throw;
   }
-  finish(end_of_body);
+  return finish(end_of_body);
 }
 
 bool worker::run_node(graph_run& g, std::uint32_t n) {

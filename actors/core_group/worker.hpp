@@ -51,8 +51,9 @@ class worker {
   worker(const workplace& where, int n) : number(n), search{.patience = where.patience}, at_(where) {}
 
   // ---- bodies -------------------------------------------------------------------------------------------------------
-  /// Runs the task unless it is cancelled first; afterwards it is done for all that wait for it.
-  void run(task_record&);
+  /// Runs the task unless it is cancelled first; afterwards it is done for all that wait for it. True if its body has
+  /// succeeded, and the runtime has not given the task up meanwhile.
+  bool run(task_record&);
   /// Notes how long the tasks that it has just run took, with what is done around them. Where that is far more than was
   /// predicted the next ones are timed, all of them; see sampling::suspect.
   void compare(float predicted_ns, float took_ns);

@@ -19,8 +19,8 @@ void release(task_record*) noexcept;
 
 task_record* take_record(runtime_state& rt) {
   task_record* t = rt.records.take();
-  t->pending = 1;  // its submission
-  t->successor_count = 0;
+  t->pending.store(1, std::memory_order_relaxed);  // its submission
+  t->successor_count.store(0, std::memory_order_relaxed);
   t->more_successors = nullptr;
   t->id = 0;
   t->ahead = 0;

@@ -118,6 +118,9 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   /// sizes.
   bool limits_size() const { return executors_.limits_memory(); }
   void check_size(const task_record&) const;
+  /// True if a thread that has run a task may release its early successors (protocol/successors.hpp): there is one
+  /// executor and no budget, and the runtime does not end.
+  bool releases_early() const { return releases_early_.load(std::memory_order_relaxed); }
   /// Reports tasks whose bodies have returned. Takes the turn if it is free, else leaves mail.
   void report_done(std::span<task_record* const>, executor* self);
   /// Accounts for all that an executor has to tell, in the order that it needs; see report_batch.
@@ -362,7 +365,9 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   runtime_state& rt_;
   wait_table& board_;
   const runtime_clock clock_;
-  ending ending_;  // here, beside what never changes: threads that run bodies read it for each of them
+  // Here, beside what never changes: threads that run bodies read these for each of them.
+  ending ending_;
+  std::atomic<bool> releases_early_{false};  // written with the turn
 
   mail_queue mail_;
   turns turns_;

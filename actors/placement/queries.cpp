@@ -190,6 +190,7 @@ std::vector<std::coroutine_handle<>> placement::take_unresumed() {
 std::uint64_t placement::abandon_queued() {
   turns_.take();
   ending_.begin();
+  releases_early_ = false;
   chains_.stop();
   std::vector<task_record*> back(1024);
   const auto give_up = [&](task_record& t) {

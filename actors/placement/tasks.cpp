@@ -13,12 +13,14 @@
 #include "actors/protocol/chaining.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/phase.hpp"
+#include "actors/protocol/successors.hpp"
 
 namespace troupe::detail {
 
 // ---- ordering -------------------------------------------------------------------------------------------------------
 
 void placement::order(task_record& t) {
+  if (releases_early() && t.kind == task_kind::call && !t.extra) assignment_.foresee(t);
   // A task comes with one pending count, its submission, taken off here.
   deps_.order(t, work_.made());
   trace_.add_found_edges();
@@ -27,7 +29,7 @@ void placement::order(task_record& t) {
     if (--s.pending == 0) make_ready(s);
   });
   if (executors_.has_devices()) chains_.note_ordered(t);
-  if (--t.pending == 0)
+  if (t.pending.fetch_sub(1, std::memory_order_acq_rel) == 1)
     make_ready(t);
   else if (executors_.has_devices())
     chains_.send_behind(t);
@@ -190,7 +192,7 @@ void placement::work_off() {
 // Counts a chunk of a for_each at the executor that ran it, for `explain`, and how long it has waited for bytes.
 void placement::note_chunk(const task_record& t) {
   if (!(t.marks & mark_sent) || t.measured_ns == never_ran) return;
-  auto* const join = reinterpret_cast<task_record*>(t.successors[0] & ~std::uintptr_t{1});
+  task_record* const join = successor::from(t.successors[0]).task;
   if (join->kind != task_kind::join || !join->extra) return;
   if (t.extra) join->extra->data_wait_ns = std::max(join->extra->data_wait_ns, t.extra->data_wait_ns);
   std::vector<std::uint64_t>& at = join->extra->chunks_at;

@@ -19,12 +19,14 @@ inline bool claim(task_record& t) noexcept {
   return false;
 }
 
-/// Marks the task as done, with its result or error in place, and wakes all that wait for it.
-inline void fulfil(task_record& t, wait_table& board) noexcept {
+/// Marks the task as done, with its result or error in place, and wakes all that wait for it. False if the task was
+/// left behind before.
+inline bool fulfil(task_record& t, wait_table& board) noexcept {
   const std::uint32_t before = t.phase.exchange(phase_done, std::memory_order_acq_rel);
-  if ((before & (phase_watched | phase_abandoned)) == 0) return;
+  if ((before & (phase_watched | phase_abandoned)) == 0) return true;
   if (before & phase_abandoned) t.phase.fetch_or(phase_abandoned, std::memory_order_acq_rel);
   board.announce(t);
+  return (before & phase_abandoned) == 0;
 }
 
 /// Marks a running task as done while its body goes on: waiters are woken, and what the body still writes is discarded.

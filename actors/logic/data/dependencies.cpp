@@ -10,13 +10,11 @@
 
 #include "actors/logic/data/reduction.hpp"
 #include "actors/logic/data/region.hpp"
-#include "actors/protocol/prefetch.hpp"
 
 namespace troupe::logic {
 
 using detail::fragment;
 using detail::link_mode;
-using detail::successor_block;
 
 namespace {
 constexpr bool reads_in(access_mode m) { return m == access_mode::read || m == access_mode::update; }
@@ -32,59 +30,18 @@ std::string name_of(const task_record& t) {
 
 // ---- edges ----------------------------------------------------------------------------------------------------------
 
-namespace {
-constexpr std::size_t blocks_at_once = 64;
-}
-
-successor_blocks::successor_blocks() = default;
-successor_blocks::~successor_blocks() = default;
-
-// Makes some blocks, returns one, and keeps the others.
-successor_block* successor_blocks::make_more() {
-  successor_block* const blocks = all_.emplace_back(std::make_unique<successor_block[]>(blocks_at_once)).get();
-  for (std::size_t i = blocks_at_once - 1; i != 0; --i) {
-    blocks[i].next = idle_;
-    idle_ = &blocks[i];
-  }
-  return &blocks[0];
-}
-
-successor_block* successor_blocks::take() {
-  if (!idle_) return make_more();
-  successor_block* b = std::exchange(idle_, idle_->next);
-  if (idle_) detail::prefetch<1>(idle_);  // take() will read its `next`, written long before
-  return b;
-}
-
-void successor_blocks::give(successor_block* chain) {
-  while (chain) {
-    successor_block* next = chain->next;
-    chain->next = idle_;
-    idle_ = chain;
-    chain = next;
-  }
-}
-
 bool dependencies::link(task_ref from, task_record& to, bool data) {
   // Compares numbers, not records: the record may have been reused for this very task.
   if (noted_ && from.sequence != 0 && from.sequence != to.sequence) noted_->emplace_back(from.sequence, to.sequence);
   if (!alive(from) || from.task == &to) return false;
-  task_record& f = *from.task;
-  if (predecessors_) predecessors_->push_back({&f, &to, data});
-  const std::uintptr_t edge = reinterpret_cast<std::uintptr_t>(&to) | (data ? 1 : 0);
-  const std::uint32_t n = f.successor_count++;
-  if (n < 3) {
-    f.successors[n] = edge;
-  } else {
-    const std::uint32_t index = (n - 3) % successor_block::room;
-    if (index == 0) {
-      successor_block* b = blocks_.take();
-      b->next = f.more_successors;
-      f.more_successors = b;
-    }
-    f.more_successors->edges[index] = edge;
-  }
-  ++to.pending;
+  const bool early = (to.marks & detail::mark_early) != 0;
+  if (!add_successor(*from.task, {&to, data, early}, shared_, blocks_)) return false;
+  if (predecessors_) predecessors_->push_back({from.task, &to, data});
+  if (early)
+    ++found_;
+  else
+    to.pending.store(to.pending.load(std::memory_order_relaxed) + 1,
+                     std::memory_order_relaxed);  // nobody else writes it
   return true;
 }
 
@@ -115,6 +72,15 @@ tile_history& dependencies::state_of(array_core& a, std::uint32_t tile) {
 }
 
 void dependencies::order(task_record& task, std::vector<task_record*>& combines) {
+  if (!(task.marks & detail::mark_early)) return order_accesses(task, combines);
+  // Its predecessors may end meanwhile: those that have been found are counted in one step.
+  found_ = 0;
+  task.pending.store(task.pending.load(std::memory_order_relaxed) + being_ordered, std::memory_order_relaxed);
+  order_accesses(task, combines);
+  task.pending.fetch_sub(being_ordered - found_, std::memory_order_acq_rel);
+}
+
+void dependencies::order_accesses(task_record& task, std::vector<task_record*>& combines) {
   task.sequence = next_sequence();
   for (int i = 0; i < task.access_count; ++i) {
     access& x = task.accesses[i];

@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pure: no thread, no clock, no allocation in steady state. All calls come from the thread that holds placement's turn.
+// Pure: no thread, no clock, no allocation in steady state. All calls come from the thread that holds placement's turn;
+// other threads may release early successors meanwhile (protocol/successors.hpp).
 // A read is ordered after the last writer of what it reads; a write after the last writer and all readers since.
 // Edges that carry data (from a writer to a reader) also carry failure; edges that only order do not.
 #pragma once
@@ -17,6 +18,7 @@
 
 #include "actors/logic/data/array_core.hpp"
 #include "actors/logic/data/tile_history.hpp"
+#include "actors/protocol/successors.hpp"
 
 namespace troupe::logic {
 
@@ -28,21 +30,6 @@ using detail::tile_history;
 
 /// Returns the task's name for messages: the call's name, else the kernel's.
 std::string name_of(const task_record&);
-
-/// Pool of blocks for successors beyond a task's first three.
-class successor_blocks {
- public:
-  successor_blocks();
-  ~successor_blocks();
-  detail::successor_block* take();
-  void give(detail::successor_block* chain);
-
- private:
-  detail::successor_block* make_more();
-
-  detail::successor_block* idle_ = nullptr;
-  std::vector<std::unique_ptr<detail::successor_block[]>> all_;
-};
 
 /// Tile states of a recording, separate from the live ones.
 struct recorded_tiles {
@@ -80,9 +67,12 @@ class dependencies {
   explicit dependencies(callbacks& s, recorded_tiles* recorded = nullptr)
       : around_(s), recorded_(recorded), sequence_(recorded ? std::uint64_t{1} << 63 : 0) {}
 
+  /// From here on other threads may release early successors while tasks are ordered.
+  void share() { shared_ = true; }
+
   /// Orders a newly submitted task after those before it, in program order. Afterwards `task.pending` counts its
-  /// unfinished predecessors (plus what the caller put there). Combine tasks made on the way are appended to
-  /// `combines`, already ordered.
+  /// unfinished predecessors (plus what the caller put there, at least one). Combine tasks made on the way are appended
+  /// to `combines`, already ordered. A task with mark_early is an early successor of all that it comes after.
   void order(task_record& task, std::vector<task_record*>& combines);
   /// Combines every reduction that is still open, at the end of a recording.
   void combine_recorded(std::vector<task_record*>& combines);
@@ -94,9 +84,10 @@ class dependencies {
   void retire(task_record& task, Ready&& ready, Fewer&& fewer) {
     retiring_ = &task;
     if (task.error) poison_outputs(task);
-    each_successor(task, [&](task_record& next, bool data) {
-      if (data && task.error) around_.fail(next, task.error, is_own_failure(task, next));
-      if (--next.pending == 0)
+    each_unreleased(task, [&](const detail::successor& s) {
+      task_record& next = *s.task;
+      if (s.data && task.error) around_.fail(next, task.error, is_own_failure(task, next));
+      if (one_less(next, s.early))
         ready(next);
       else
         fewer(next);
@@ -127,11 +118,10 @@ class dependencies {
   /// The same; with null for `to`: true if a path leads to any task that a thread may wait for.
   bool reaches(task_record& from, const task_record* to);
 
+  /// Calls `f(successor, data)` for each that has not been released.
   template <class F>
-  void each_successor(task_record& task, F&& f) {
-    std::uint32_t left = task.successor_count;
-    for (std::uint32_t i = 0; i < 3 && left != 0; ++i, --left) call(f, task.successors[i]);
-    each_further(task, left, f);
+  void each_successor(const task_record& task, F&& f) {
+    each_unreleased(task, [&](const detail::successor& s) { f(*s.task, s.data); });
   }
 
   /// An edge: `to` waits for `from`; with `data` it reads what `from` writes, and fails with it.
@@ -153,13 +143,17 @@ class dependencies {
   void note_predecessors(std::vector<dependency>* to) { predecessors_ = to; }
 
  private:
-  template <class F>
-  static void call(F& f, std::uintptr_t edge) {
-    f(*reinterpret_cast<task_record*>(edge & ~std::uintptr_t{1}), (edge & 1) != 0);
-  }
-  template <class F>
-  void each_further(task_record& task, std::uint32_t left, F& f);
+  // What is added to the count of an early successor while it is ordered: it does not become ready meanwhile.
+  static constexpr std::int32_t being_ordered = std::int32_t{1} << 30;
 
+  // Takes one off the count of unfinished predecessors; true if it was the last.
+  static bool one_less(task_record& t, bool early) {
+    if (early) return t.pending.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    const std::int32_t left = t.pending.load(std::memory_order_relaxed) - 1;  // nobody else writes it
+    t.pending.store(left, std::memory_order_relaxed);
+    return left == 0;
+  }
+  void order_accesses(task_record&, std::vector<task_record*>& combines);
   auto living() const {
     return [this](task_ref r) { return alive(r); };
   }
@@ -180,33 +174,13 @@ class dependencies {
   callbacks& around_;
   recorded_tiles* recorded_;
   std::uint64_t reductions_ = 0;  // that have been opened
-  successor_blocks blocks_;
+  detail::successor_blocks blocks_;
   std::uint64_t sequence_, floor_ = 0;
   const task_record* retiring_ = nullptr;  // its successors are being released
+  bool shared_ = false;
+  std::int32_t found_ = 0;  // predecessors of the early successor that is being ordered
   std::vector<std::pair<std::uint64_t, std::uint64_t>>* noted_ = nullptr;
   std::vector<dependency>* predecessors_ = nullptr;
 };
 
-}  // namespace troupe::logic
-
-namespace troupe::detail {
-struct alignas(64) successor_block {
-  static constexpr std::uint32_t room = 7;
-  std::uintptr_t edges[room];
-  successor_block* next;
-};
-}  // namespace troupe::detail
-
-namespace troupe::logic {
-template <class F>
-void dependencies::each_further(task_record& task, std::uint32_t left, F& f) {
-  // The newest block comes first and may be partly filled.
-  detail::successor_block* b = task.more_successors;
-  while (left != 0) {
-    const std::uint32_t here = (left - 1) % detail::successor_block::room + 1;
-    for (std::uint32_t i = 0; i < here; ++i) call(f, b->edges[i]);
-    left -= here;
-    b = b->next;
-  }
-}
 }  // namespace troupe::logic

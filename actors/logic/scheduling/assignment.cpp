@@ -29,7 +29,17 @@ void assignment::assign_again(task_record& t) {
   if (now.empty() || assign_among(t, now, at_once) != outcome::given) assign(t);
 }
 
+bool assignment::foresee(task_record& t) {
+  const run_time& m = model_of(t, facts_[0].kind);
+  if (!m.known()) return false;
+  t.executor = 0;
+  t.predicted_ns = m.predicted_ns();
+  t.marks |= detail::mark_known | detail::mark_early;
+  return true;
+}
+
 void assignment::assign(task_record& t) {
+  if (t.marks & detail::mark_early) return work_.give(t, 0, t.predicted_ns);
   if (facts_.size() == 1 && !t.extra) {
     const run_time& m = model_of(t, facts_[0].kind);
     if (m.known()) t.marks |= detail::mark_known;
@@ -163,8 +173,10 @@ void assignment::refill() {
 }
 
 void assignment::finished(task_record& t) {
-  if (!(t.marks & detail::mark_sent)) return;
-  work_.take_off(t);
+  if (t.marks & detail::mark_sent)
+    work_.take_off(t);
+  else if (!(t.marks & detail::mark_early))
+    return;
   if (!(t.measured_ns > 0)) return;
   if (facts_.size() > 1 && t.measured_ns > surprise_factor * t.predicted_ns) note_surprise(t);
   run_time& m = model_of(t, facts_[t.executor].kind);
@@ -183,12 +195,12 @@ void assignment::note_surprise(const task_record& t) {
 explanation assignment::explain(const task_record& t) const {
   explanation e;
   e.task = name_of(t);
-  if (t.marks & detail::mark_sent) {
+  if (t.marks & (detail::mark_sent | detail::mark_early)) {
     e.executor = facts_[t.executor].shown_name();
     e.predicted = (t.marks & detail::mark_known) != 0;
   }
   if (t.id != 0) e.candidates = decisions_.candidates(t.id, facts_);
-  if (e.candidates.empty() && (t.marks & detail::mark_sent))  // one candidate: nothing was weighed
+  if (e.candidates.empty() && !e.executor.empty())  // one candidate: nothing was weighed
     e.candidates.push_back(
         {e.executor, {}, {}, std::chrono::nanoseconds(static_cast<std::int64_t>(t.predicted_ns)), 0, 0, true});
   if (t.kernel)

@@ -251,6 +251,8 @@ inline constexpr std::uint16_t mark_aside = 4096;
 inline constexpr std::uint16_t mark_given_up = 8192;
 /// A chunk of a for_each; the first of its successors is the join.
 inline constexpr std::uint16_t mark_chunk = 16384;
+/// A task about which placement has nothing to decide when it becomes ready: it is predicted, and there is one executor.
+inline constexpr std::uint16_t mark_early = 32768;
 
 // Phases of a task. The thread that moves it from waiting to claimed runs (or cancels) it. Flags beside them: a thread
 // waits for it (watched); its runtime was shut down while it ran, which is its outcome whatever its body does then
@@ -263,11 +265,11 @@ struct alignas(64) task_record {
   static constexpr int inline_accesses = 3;
   static constexpr std::size_t storage_size = 56;
 
-  // Owned by placement from submission to retirement.
+  // Owned by placement from submission to retirement, but for what protocol/successors.hpp says.
   observed<std::uint64_t> sequence;  // also looked at through references that may be older than this task
-  std::int32_t pending = 0;
-  std::uint32_t successor_count = 0;
-  std::array<std::uintptr_t, 3> successors{};  // record pointers; lowest bit: an edge that carries data
+  std::atomic<std::int32_t> pending{0};
+  std::atomic<std::uint32_t> successor_count{0};
+  std::array<std::uintptr_t, 3> successors{};  // successor::edge
   successor_block* more_successors = nullptr;
   union {
     task_record* next = nullptr;  // in the pool
