@@ -84,7 +84,7 @@ bool group_actor::work_once(worker& self) {
     };
     const bool fine = self.run(*got[0]);
     move_stuck(self);
-    if (fine) release_successors(self, *got[0], mine);
+    if (fine && is_shared(*got[0])) release_successors(self, *got[0], mine);
     if (n == 1 && self.batch.empty()) {
       placement_.report_done({got, 1}, this);
       compare();
@@ -95,7 +95,7 @@ bool group_actor::work_once(worker& self) {
     while (task_record* t = self.batch.pop()) {
       fetch(++i);
       mine.begins(t->predicted_ns);
-      if (self.run(*t)) release_successors(self, *t, mine);
+      if (self.run(*t) && is_shared(*t)) release_successors(self, *t, mine);
       self.done.push(t);
     }
     report_done(self, this);

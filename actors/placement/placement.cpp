@@ -63,7 +63,6 @@ void placement::add(executor& e) {
   assignment_.add(e.facts());
   chains_.add(e.facts().space != host_space);
   releases_early_ = executors_.size() == 1 && !executors_.limits_memory();
-  if (releases_early()) deps_.share();
   if (e.facts().space == host_space) return;
   if (!host_memory_) transfers_.bring_parts_home();
   // Half of the allowed cost is left for calls that run while a tile is on its way.

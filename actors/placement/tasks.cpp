@@ -191,7 +191,7 @@ void placement::work_off() {
 
 // Counts a chunk of a for_each at the executor that ran it, for `explain`, and how long it has waited for bytes.
 void placement::note_chunk(const task_record& t) {
-  if (!(t.marks & mark_sent) || t.measured_ns == never_ran) return;
+  if (!(t.marks & (mark_sent | mark_early)) || t.measured_ns == never_ran) return;
   task_record* const join = successor::from(t.successors[0]).task;
   if (join->kind != task_kind::join || !join->extra) return;
   if (t.extra) join->extra->data_wait_ns = std::max(join->extra->data_wait_ns, t.extra->data_wait_ns);

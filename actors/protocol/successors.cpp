@@ -36,27 +36,17 @@ void successor_blocks::give(successor_block* first) {
   idle_ = first;
 }
 
-bool add_successor(detail::task_record& of, successor s, bool shared, successor_blocks& pool) {
-  std::uint32_t n = of.successor_count.load(std::memory_order_acquire);
-  if (n & sealed_bit) return false;
-  // Whoever seals the list meanwhile looks at nothing beyond the count, neither edges nor blocks.
-  if (n < 3) {
-    of.successors[n] = s.edge();
-  } else {
-    const std::uint32_t index = (n - 3) % successor_block::room;
-    if (index == 0) {
-      successor_block* const b = pool.take();
-      if (n == 3)
-        of.more_successors = b;
-      else
-        of.more_successors->last->next = b;
-      of.more_successors->last = b;
-    }
-    of.more_successors->last->edges[index] = s.edge();
+void add_to_blocks(task_record& of, std::uint32_t place, std::uintptr_t edge, successor_blocks& pool) {
+  const std::uint32_t index = (place - successors_inside) % successor_block::room;
+  if (index == 0) {
+    successor_block* const b = pool.take();
+    if (place == successors_inside)
+      of.more_successors = b;
+    else
+      of.more_successors->last->next = b;
+    of.more_successors->last = b;
   }
-  if (shared) return of.successor_count.compare_exchange_strong(n, n + 1, std::memory_order_acq_rel);
-  of.successor_count.store(n + 1, std::memory_order_relaxed);
-  return true;
+  of.more_successors->last->edges[index] = edge;
 }
 
 }  // namespace troupe::detail

@@ -6,12 +6,17 @@
 // holder of a turn when the task retires, or before that the `early` ones by the thread that ran the task. That thread
 // seals the list first: what comes later is not added, and need not wait. A successor is early if placement has nothing
 // to decide about it when its last predecessor has ended; that is known when it is ordered, and is noted in each edge.
+//
+// Adding is a store, as most successors have many predecessors. Whether a list was sealed meanwhile is looked at once
+// for all of them, after a fence (`is_added`): either the thread that adds sees the seal, or the one that seals sees
+// what was added; where both do, the seal tells how much was seen.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -59,26 +64,65 @@ class successor_blocks {
   std::vector<std::unique_ptr<successor_block[]>> all_;
 };
 
-/// The bit of task_record::successor_count that says that the list is sealed.
-inline constexpr std::uint32_t sealed_bit = std::uint32_t{1} << 31;
+/// Number of successors that a record has room for.
+inline constexpr std::uint32_t successors_inside = 3;
 
-/// True if the early successors of the task have been released.
-inline bool is_sealed(const task_record& t) {
-  return (t.successor_count.load(std::memory_order_acquire) & sealed_bit) != 0;
+/// In task_record::successor_count: some of the successors are early, so that others may seal the list.
+inline constexpr std::uint32_t shared_bit = std::uint32_t{1} << 31;
+
+/// Values of task_record::pending, where none waits any more: the list is about to be sealed. Smaller ones tell how many
+/// successors it had when it was: none is `sealed_from`, one is one less.
+inline constexpr std::int32_t list_closes = -1, sealed_from = -2;
+
+/// True if the early successors of the task have been released, or are about to be.
+inline bool is_sealed(const task_record& t) { return t.pending.load(std::memory_order_acquire) < 0; }
+/// True if others may seal the list of the task.
+inline bool is_shared(const task_record& t) {
+  return (t.successor_count.load(std::memory_order_relaxed) & shared_bit) != 0;
+}
+/// Returns the number of successors that were added, sealed or not. With the turn.
+inline std::uint32_t successors_added(const task_record& t) {
+  return t.successor_count.load(std::memory_order_relaxed) & ~shared_bit;
 }
 
-/// Adds a successor and returns true; returns false if the list is sealed. With the turn. `shared`: other threads may
-/// seal it meanwhile.
-bool add_successor(task_record& of, successor, bool shared, successor_blocks&);
+/// Puts a successor into the blocks behind the record.
+void add_to_blocks(task_record& of, std::uint32_t place, std::uintptr_t edge, successor_blocks&);
+
+/// Adds a successor to a list that was not sealed before, and returns its place; if the list is shared now, ask
+/// `is_added` afterwards. With the turn.
+inline std::uint32_t add_successor(task_record& of, successor s, successor_blocks& pool) {
+  const std::uint32_t before = of.successor_count.load(std::memory_order_relaxed);
+  const std::uint32_t place = before & ~shared_bit;
+  // Whoever seals the list meanwhile looks at nothing beyond the count, neither edges nor blocks.
+  if (place < successors_inside)
+    of.successors[place] = s.edge();
+  else
+    add_to_blocks(of, place, s.edge(), pool);
+  of.successor_count.store((before + 1) | (s.early ? shared_bit : 0), std::memory_order_release);
+  return place;
+}
+
+/// True if the successor in that place was added before the list was sealed. With the turn, after a sequentially
+/// consistent fence that comes after `add_successor`.
+inline bool is_added(const task_record& of, std::uint32_t place) {
+  std::int32_t state = of.pending.load(std::memory_order_acquire);
+  if (state >= 0) [[likely]]
+    return true;
+  while (state == list_closes) {  // for a few instructions of another thread
+    std::this_thread::yield();
+    state = of.pending.load(std::memory_order_acquire);
+  }
+  return place < static_cast<std::uint32_t>(sealed_from - state);
+}
 
 /// Calls `f(successor)` for the first `count` successors, in the order in which they were added.
 template <class F>
 void walk_successors(const task_record& t, std::uint32_t count, F&& f) {
-  const std::uint32_t here = std::min(count, std::uint32_t{3});
+  const std::uint32_t here = std::min(count, successors_inside);
   for (std::uint32_t i = 0; i < here; ++i) f(successor::from(t.successors[i]));
-  if (count <= 3) return;
+  if (count <= successors_inside) return;
   const successor_block* b = t.more_successors;
-  for (std::uint32_t left = count - 3;;) {
+  for (std::uint32_t left = count - successors_inside;;) {
     const std::uint32_t n = std::min(left, successor_block::room);
     for (std::uint32_t i = 0; i < n; ++i) f(successor::from(b->edges[i]));
     left -= n;
@@ -87,23 +131,28 @@ void walk_successors(const task_record& t, std::uint32_t count, F&& f) {
   }
 }
 
-/// Calls `f(successor)` for each that has not been released. With the turn.
+/// Calls `f(successor)` for each that has not been released. With the turn, and not between `add_successor` and
+/// `is_added`.
 template <class F>
 void each_unreleased(const task_record& t, F&& f) {
-  const std::uint32_t word = t.successor_count.load(std::memory_order_acquire);
-  const bool sealed = (word & sealed_bit) != 0;
-  walk_successors(t, word & ~sealed_bit, [&](const successor& s) {
-    if (!(sealed && s.early)) f(s);
+  const std::int32_t state = t.pending.load(std::memory_order_acquire);
+  if (state > sealed_from) return walk_successors(t, successors_added(t), f);
+  walk_successors(t, static_cast<std::uint32_t>(sealed_from - state), [&](const successor& s) {
+    if (!s.early) f(s);
   });
 }
 
 /// Seals the list of a task that has ended well, and releases the early successors: calls `ready(task)` for each whose
-/// last predecessor this was. Returns true if others are left, for the turn in which the task retires. Any thread, once
+/// last predecessor this was. Returns true if others are left, for the turn in which the task retires; without early
+/// successors nothing is done. Any thread, once
 /// for a task, and before placement is told that it has ended.
 template <class Ready>
 bool release_early(task_record& t, Ready&& ready) {
-  if (t.successor_count.load(std::memory_order_relaxed) == 0) return false;
-  const std::uint32_t count = t.successor_count.fetch_or(sealed_bit, std::memory_order_acq_rel);
+  if (!is_shared(t)) return false;
+  t.pending.store(list_closes, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const std::uint32_t count = t.successor_count.load(std::memory_order_acquire) & ~shared_bit;
+  t.pending.store(sealed_from - static_cast<std::int32_t>(count), std::memory_order_release);
   bool others = false;
   walk_successors(t, count, [&](const successor& s) {
     if (!s.early) {

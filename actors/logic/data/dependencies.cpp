@@ -33,9 +33,10 @@ std::string name_of(const task_record& t) {
 bool dependencies::link(task_ref from, task_record& to, bool data) {
   // Compares numbers, not records: the record may have been reused for this very task.
   if (noted_ && from.sequence != 0 && from.sequence != to.sequence) noted_->emplace_back(from.sequence, to.sequence);
-  if (!alive(from) || from.task == &to) return false;
+  if (!alive(from) || from.task == &to || detail::is_sealed(*from.task)) return false;
   const bool early = (to.marks & detail::mark_early) != 0;
-  if (!add_successor(*from.task, {&to, data, early}, shared_, blocks_)) return false;
+  const std::uint32_t place = detail::add_successor(*from.task, {&to, data, early}, blocks_);
+  if (detail::is_shared(*from.task)) added_.push_back({from.task, &to, place});
   if (predecessors_) predecessors_->push_back({from.task, &to, data});
   if (early)
     ++found_;
@@ -43,6 +44,20 @@ bool dependencies::link(task_ref from, task_record& to, bool data) {
     to.pending.store(to.pending.load(std::memory_order_relaxed) + 1,
                      std::memory_order_relaxed);  // nobody else writes it
   return true;
+}
+
+// Takes back the edges from tasks that have released their successors since.
+void dependencies::settle() {
+  if (added_.empty()) return;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (const added& a : added_) {
+    if (detail::is_added(*a.from, a.place)) continue;
+    if (a.to->marks & detail::mark_early)
+      --found_;
+    else
+      a.to->pending.store(a.to->pending.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  }
+  added_.clear();
 }
 
 bool dependencies::reaches(task_record& from, const task_record* to) {
@@ -72,11 +87,15 @@ tile_history& dependencies::state_of(array_core& a, std::uint32_t tile) {
 }
 
 void dependencies::order(task_record& task, std::vector<task_record*>& combines) {
-  if (!(task.marks & detail::mark_early)) return order_accesses(task, combines);
+  if (!(task.marks & detail::mark_early)) {
+    order_accesses(task, combines);
+    return settle();
+  }
   // Its predecessors may end meanwhile: those that have been found are counted in one step.
   found_ = 0;
   task.pending.store(task.pending.load(std::memory_order_relaxed) + being_ordered, std::memory_order_relaxed);
   order_accesses(task, combines);
+  settle();
   task.pending.fetch_sub(being_ordered - found_, std::memory_order_acq_rel);
 }
 

@@ -67,9 +67,6 @@ class dependencies {
   explicit dependencies(callbacks& s, recorded_tiles* recorded = nullptr)
       : around_(s), recorded_(recorded), sequence_(recorded ? std::uint64_t{1} << 63 : 0) {}
 
-  /// From here on other threads may release early successors while tasks are ordered.
-  void share() { shared_ = true; }
-
   /// Orders a newly submitted task after those before it, in program order. Afterwards `task.pending` counts its
   /// unfinished predecessors (plus what the caller put there, at least one). Combine tasks made on the way are appended
   /// to `combines`, already ordered. A task with mark_early is an early successor of all that it comes after.
@@ -108,10 +105,10 @@ class dependencies {
   void forget_successors(task_record& task) {
     blocks_.give(task.more_successors);
     task.more_successors = nullptr;
-    task.successor_count = 0;
+    task.successor_count.store(0, std::memory_order_relaxed);
   }
 
-  /// Adds the edge and returns true; returns false if `from` has retired.
+  /// Adds the edge and returns true; returns false if `from` has retired, or released its successors.
   bool link(task_ref from, task_record& to, bool data);
   /// True if a path of unfinished tasks leads from one to the other. Linear in the edges; for diagnosis.
   bool reaches(task_record& from, const task_record& to) { return reaches(from, &to); }
@@ -154,6 +151,7 @@ class dependencies {
     return left == 0;
   }
   void order_accesses(task_record&, std::vector<task_record*>& combines);
+  void settle();
   auto living() const {
     return [this](task_ref r) { return alive(r); };
   }
@@ -177,8 +175,13 @@ class dependencies {
   detail::successor_blocks blocks_;
   std::uint64_t sequence_, floor_ = 0;
   const task_record* retiring_ = nullptr;  // its successors are being released
-  bool shared_ = false;
-  std::int32_t found_ = 0;  // predecessors of the early successor that is being ordered
+  // An edge that was added while another thread may have sealed the list.
+  struct added {
+    task_record *from, *to;
+    std::uint32_t place;
+  };
+  std::vector<added> added_;  // by the task that is being ordered
+  std::int32_t found_ = 0;    // predecessors of the early successor that is being ordered
   std::vector<std::pair<std::uint64_t, std::uint64_t>>* noted_ = nullptr;
   std::vector<dependency>* predecessors_ = nullptr;
 };

@@ -22,6 +22,15 @@ namespace {
 constexpr float surprise_factor = 4, surprise_windows = 2;
 // Number of waiting tasks that are searched for one whose data an executor with room has.
 constexpr std::size_t looked_at_max = 24;
+// A predecessor of an early task costs some instructions that are atomic. Tasks that take less time than many of these
+// are early only if they have few.
+constexpr float early_ns = 300;
+constexpr int few = 2;
+
+bool has_few_predecessors(const task_record& t) {
+  return t.access_count <= few && std::all_of(t.accesses, t.accesses + t.access_count,
+                                              [](const detail::access& x) { return !x.array || !x.where; });
+}
 }  // namespace
 
 void assignment::assign_again(task_record& t) {
@@ -29,18 +38,19 @@ void assignment::assign_again(task_record& t) {
   if (now.empty() || assign_among(t, now, at_once) != outcome::given) assign(t);
 }
 
-bool assignment::foresee(task_record& t) {
+void assignment::foresee(task_record& t) {
   const run_time& m = model_of(t, facts_[0].kind);
-  if (!m.known()) return false;
+  if (!m.known()) return;
   t.executor = 0;
   t.predicted_ns = m.predicted_ns();
-  t.marks |= detail::mark_known | detail::mark_early;
-  return true;
+  t.marks |= detail::mark_known;
+  if (t.predicted_ns >= early_ns || has_few_predecessors(t)) t.marks |= detail::mark_early;
 }
 
 void assignment::assign(task_record& t) {
-  if (t.marks & detail::mark_early) return work_.give(t, 0, t.predicted_ns);
+  if (t.marks & detail::mark_early) return work_.put_out(t);
   if (facts_.size() == 1 && !t.extra) {
+    if (t.marks & detail::mark_known) return work_.give(t, 0, t.predicted_ns);  // foreseen
     const run_time& m = model_of(t, facts_[0].kind);
     if (m.known()) t.marks |= detail::mark_known;
     work_.give(t, 0, m.predicted_ns());
@@ -173,10 +183,8 @@ void assignment::refill() {
 }
 
 void assignment::finished(task_record& t) {
-  if (t.marks & detail::mark_sent)
-    work_.take_off(t);
-  else if (!(t.marks & detail::mark_early))
-    return;
+  if (!(t.marks & (detail::mark_sent | detail::mark_early))) return;
+  if (t.marks & detail::mark_sent) work_.take_off(t);
   if (!(t.measured_ns > 0)) return;
   if (facts_.size() > 1 && t.measured_ns > surprise_factor * t.predicted_ns) note_surprise(t);
   run_time& m = model_of(t, facts_[t.executor].kind);

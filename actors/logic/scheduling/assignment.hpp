@@ -54,9 +54,9 @@ class assignment {
   /// Returns the executors that have a body of the kernel and can run it. Any thread, once all have been added.
   executor_set able_to_run(const detail::kernel_info& k) const { return eligible_.able_to_run(k); }
 
-  /// Predicts a task without options that is not ready yet, where there is one executor, and marks it as early; false
-  /// if nothing is known about it. Nobody has to assign it when it is ready.
-  bool foresee(detail::task_record&);
+  /// Predicts a task without options that is not ready yet, where there is one executor, if something is known about
+  /// it; and marks it as early if that is worth it: nobody has to assign it then when it is ready.
+  void foresee(detail::task_record&);
   /// Puts a ready task among some executor's outgoing ones, or keeps it until one has room.
   void assign(detail::task_record&);
   /// Assigns a task that came back after it was handed over: other tasks may wait for it, so it does not wait for room.

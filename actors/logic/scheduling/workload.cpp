@@ -11,7 +11,7 @@ void workload::add(int slots, device_kind kind) {
   executor_load& p = executors_.emplace_back();
   p.slots = slots;
   p.kind = kind;
-  note_room(executors_.size() - 1);
+  for (std::size_t i = 0; i < executors_.size(); ++i) note_room(i);
 }
 
 void workload::give(task_record& t, std::size_t i, float predicted, float transfer) {

@@ -142,6 +142,7 @@ class workload {
   // takes: else it would be idle from the end of each until the report has come here and the next task with its data
   // has gone there.
   void note_room(std::size_t i) {
+    if (executors_.size() == 1 && executors_[0].kind == device_kind::cpu) return;  // nobody asks
     const executor_load& p = executors_[i];
     free_.set(i, counted(p) < p.slots);
     roomy_.set(i, queue_ns(i) <= window_ns_ || (p.kind == device_kind::node && counted(p) < 2 * p.slots));

@@ -23,6 +23,7 @@ using troupe::access_mode;
 using troupe::detail::add_successor;
 using troupe::detail::array_core;
 using troupe::detail::each_unreleased;
+using troupe::detail::is_added;
 using troupe::detail::is_sealed;
 using troupe::detail::release_early;
 using troupe::detail::successor;
@@ -43,7 +44,7 @@ TEST(successors, come_in_the_order_in_which_they_were_added_whatever_their_numbe
     task_record of;
     std::deque<task_record> next = waiting_tasks(n);
     for (std::size_t i = 0; i < n; ++i) {
-      ASSERT_TRUE(add_successor(of, {.task = &next[i], .data = i % 2 != 0, .early = i % 3 != 0}, i % 5 == 0, blocks));
+      EXPECT_EQ(add_successor(of, {.task = &next[i], .data = i % 2 != 0, .early = i % 3 != 0}, blocks), i);
     }
     std::size_t i = 0;
     each_unreleased(of, [&](const successor& s) {
@@ -62,7 +63,7 @@ TEST(successors, of_a_sealed_list_are_those_that_are_left_to_the_turn) {
   task_record of;
   std::deque<task_record> next = waiting_tasks(20);
   for (std::size_t i = 0; i < next.size(); ++i)
-    add_successor(of, {.task = &next[i], .data = true, .early = i % 4 != 0}, true, blocks);
+    add_successor(of, {.task = &next[i], .data = true, .early = i % 4 != 0}, blocks);
   std::vector<task_record*> ready, left;
   EXPECT_FALSE(is_sealed(of));
   EXPECT_TRUE(release_early(of, [&](task_record& t) { ready.push_back(&t); }));
@@ -71,7 +72,11 @@ TEST(successors, of_a_sealed_list_are_those_that_are_left_to_the_turn) {
   each_unreleased(of, [&](const successor& s) { left.push_back(s.task); });
   EXPECT_EQ(left, (std::vector<task_record*>{&next[0], &next[4], &next[8], &next[12], &next[16]}));
   task_record late;
-  EXPECT_FALSE(add_successor(of, {.task = &late, .data = true, .early = true}, true, blocks)) << "need not wait";
+  const std::uint32_t place = add_successor(of, {.task = &late, .data = true, .early = true}, blocks);
+  EXPECT_FALSE(is_added(of, place)) << "need not wait";
+  left.clear();
+  each_unreleased(of, [&](const successor& s) { left.push_back(s.task); });
+  EXPECT_EQ(left.size(), 5u) << "what came too late is no successor";
   blocks.give(of.more_successors);
 }
 
@@ -79,7 +84,7 @@ TEST(successors, become_ready_with_their_last_predecessor_only) {
   successor_blocks blocks;
   std::deque<task_record> before(3);
   std::deque<task_record> next = waiting_tasks(1, 3);
-  for (task_record& b : before) add_successor(b, {.task = &next[0], .data = false, .early = true}, true, blocks);
+  for (task_record& b : before) add_successor(b, {.task = &next[0], .data = false, .early = true}, blocks);
   int ready = 0;
   for (task_record& b : before) {
     EXPECT_EQ(ready, 0);
@@ -92,7 +97,7 @@ TEST(successors, of_a_task_without_any_leave_the_list_open) {
   successor_blocks blocks;
   task_record of, next;
   EXPECT_FALSE(release_early(of, [](task_record&) { FAIL(); }));
-  EXPECT_TRUE(add_successor(of, {.task = &next, .data = true, .early = true}, true, blocks))
+  EXPECT_TRUE(is_added(of, add_successor(of, {.task = &next, .data = true, .early = true}, blocks)))
       << "the turn in which the task retires releases what comes later";
 }
 
@@ -102,7 +107,7 @@ TEST(successors, blocks_are_used_again) {
   for (int round = 0; round < 100; ++round) {
     task_record of;
     std::deque<task_record> next = waiting_tasks(40);
-    for (task_record& t : next) add_successor(of, {.task = &t, .data = false, .early = false}, false, blocks);
+    for (task_record& t : next) add_successor(of, {.task = &t, .data = false, .early = false}, blocks);
     if (round == 0) first = of.more_successors;
     EXPECT_EQ(of.more_successors, first);
     blocks.give(of.more_successors);
@@ -128,7 +133,8 @@ TEST(successors, added_while_the_list_is_sealed_are_released_or_refused_and_neve
     for (int r = 0; r < rounds; ++r) {
       task_record& of = all[static_cast<std::size_t>(r)].of;
       waits.store(r, std::memory_order_release);
-      while (of.successor_count.load(std::memory_order_relaxed) < sealed_at(r)) std::this_thread::yield();
+      while ((of.successor_count.load(std::memory_order_acquire) & ~troupe::detail::shared_bit) < sealed_at(r))
+        std::this_thread::yield();
       release_early(of, [&](task_record& t) { ready[static_cast<std::size_t>(r)].push_back(&t); });
     }
   });
@@ -138,7 +144,9 @@ TEST(successors, added_while_the_list_is_sealed_are_released_or_refused_and_neve
     for (std::size_t i = 0; i < each; ++i) {
       if (r % 8 == 0 && i == sealed_at(r))  // certain to meet, also on one core
         while (!is_sealed(now.of)) std::this_thread::yield();
-      now.added[i] = add_successor(now.of, {.task = &now.next[i], .data = true, .early = true}, true, blocks);
+      const std::uint32_t place = add_successor(now.of, {.task = &now.next[i], .data = true, .early = true}, blocks);
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+      now.added[i] = is_added(now.of, place);
     }
   }
   releases.join();
@@ -165,7 +173,6 @@ TEST(successors, added_while_the_list_is_sealed_are_released_or_refused_and_neve
 class small_runtime final : public troupe::logic::dependencies::callbacks {
  public:
   explicit small_runtime(std::size_t tiles) : arrays_(tiles), values_(tiles), serial_(tiles) {
-    order_.share();
     for (array_core& a : arrays_) {
       a.spec.rank = 1;
       a.spec.size[0] = a.spec.tile[0] = 4;
