@@ -65,15 +65,15 @@ std::optional<touch> touch_of(const tile_history& s, const array_core& a, std::u
   bool whole = s.writer.task != nullptr, reads = !s.readers.empty();
   if (s.parts) {
     index_t written = 0;
-    for (const fragment& f : *s.parts) {
-      if (f.task.task == nullptr) continue;
+    s.parts->each([&](const fragment& f) {
+      if (f.task.task == nullptr) return;
       if (!f.writes) {
         reads = true;
-        continue;
+        return;
       }
       t.boxes.push_back(f.where);
       written += f.where.volume();  // boxes of writers do not overlap
-    }
+    });
     whole = whole || written == a.tile_box(tile).volume();
   }
   if (!whole && t.boxes.empty()) {

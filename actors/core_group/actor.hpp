@@ -58,6 +58,7 @@ class group_actor final : public core_group,
 
   std::size_t unstarted() const override;
   float queued_ns() const override { return queue_.stealable_ns(); }
+  void report_ended() override;
   std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override;
 
   executor_report report() const override;
@@ -152,6 +153,7 @@ class group_actor final : public core_group,
   // ---- work.cpp
   void leave_to_others(worker&, const task_queue::sums& taken);
   void release_successors(worker&, task_record&, task_queue::share&);
+  void run_of_share(worker&, task_record&, task_queue::share&);
   bool work_once(worker&);
   bool pass_line(worker&);
   bool steal(worker&);

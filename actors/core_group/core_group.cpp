@@ -98,6 +98,15 @@ std::size_t group_actor::take_back(std::span<task_record*> room,
   return n + more;
 }
 
+void group_actor::report_ended() {
+  std::vector<task_record*> all;
+  threads_.each_own([&](worker& w) {
+    task_record* done[worker::ring::capacity];
+    all.insert(all.end(), done, done + w.done.pop_all(done));
+  });
+  if (!all.empty()) placement_.report_done(all, nullptr);
+}
+
 executor_report group_actor::report() const {
   executor_report r = report_of_facts();
   std::uint64_t busy = 0;

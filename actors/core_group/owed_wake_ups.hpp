@@ -8,7 +8,7 @@
 
 namespace troupe::detail {
 
-/// Wake-ups that are added with placement's turn and taken without it, by any thread.
+/// Wake-ups that are added, mostly with placement's turn, and taken without it. Any thread.
 class owed_wake_ups {
  public:
   void add(std::size_t threads) { far_.fetch_add(threads, std::memory_order_release); }

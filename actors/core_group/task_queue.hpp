@@ -57,9 +57,10 @@ class task_queue {
       ahead_ns += predicted_ns;
       worth_ns += worth_of(predicted_ns);
     }
-    void begins(float predicted_ns) {
-      ahead_ns -= predicted_ns;
-      worth_ns -= worth_of(predicted_ns);
+    /// One of them begins, and so many are left: others may have taken some.
+    void begins(float predicted_ns, std::size_t left) {
+      ahead_ns = left == 0 ? 0 : ahead_ns - predicted_ns;
+      worth_ns = left == 0 ? 0 : worth_ns - worth_of(predicted_ns);
     }
     /// Returns the sums of the tasks that have not begun, so many.
     sums ahead(std::size_t n) const { return {.ns = ahead_ns, .beside_ns = n > 1 ? worth_ns : 0.0f}; }

@@ -32,18 +32,20 @@ void group_actor::leave_to_others(worker& self, const task_queue::sums& taken) {
 void group_actor::release_successors(worker& self, task_record& t, task_queue::share& mine) {
   if (!placement_.releases_early()) return;
   task_record* ready[task_queue::batch_max];
-  std::size_t n = 0;
+  std::size_t n = 0, queued = 0;
   const auto queue = [&](std::size_t from) {
     if (from == n) return;
-    queue_.push({ready + from, n - from});
-    call_threads(n - from, attention::caller);
-    wake_owed();
+    if (placement_.releases_early()) {
+      queue_.push({ready + from, n - from});
+      queued += n - from;
+    } else {  // the runtime has begun to end
+      placement_.report_ready({ready + from, n - from});
+    }
   };
   const bool others = release_early(t, [&](task_record& next) {
-    if ((next.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {  // it will not run
-      await_fulfilled(next);
-      task_record* const ended = &next;
-      placement_.report_done({&ended, 1}, nullptr);
+    if ((next.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting || placement_.is_outdated(next)) {
+      task_record* const one = &next;  // it will not run, or is more or less work than was thought
+      placement_.report_ready({&one, 1});
       return;
     }
     if (n == task_queue::batch_max) {
@@ -54,12 +56,27 @@ void group_actor::release_successors(worker& self, task_record& t, task_queue::s
   });
   if (others) mine.open = false;
   std::size_t kept = 0;
-  while (kept < n && !parking_.slot_wanted() && queue_.is_to_keep(mine, self.batch.size())) {
+  while (kept < n && !parking_.slot_wanted() && placement_.releases_early() &&
+         queue_.is_to_keep(mine, self.batch.size())) {
     mine.add(ready[kept]->predicted_ns);
     self.batch.push(ready[kept++]);
   }
   queue(kept);
-  if (n != 0 && (self.batch.size() > 1 || queue_.size() != 0)) leave_to_others(self, mine.ahead(self.batch.size()));
+  if (queued != 0) {
+    call_threads(queued, attention::caller);
+    wake_owed();
+  }
+  if (kept == 0 && queued == 0) return;
+  if (self.batch.size() > 1 || queue_.size() != 0) leave_to_others(self, mine.ahead(self.batch.size()));
+}
+
+// Runs one of the tasks that a thread has taken together, and releases what it can of those after it.
+void group_actor::run_of_share(worker& self, task_record& t, task_queue::share& mine) {
+  const bool fine = self.run(t);
+  if (fine && is_shared(t))
+    release_successors(self, t, mine);
+  else if (!fine || successors_added(t) != 0)
+    mine.open = false;  // they wait until the end is reported
 }
 
 bool group_actor::work_once(worker& self) {
@@ -82,9 +99,8 @@ bool group_actor::work_once(worker& self) {
     const auto compare = [&] {
       self.compare(mine.ns, static_cast<float>(placement_.last_turn() - begin) * static_cast<float>(tick_ns_));
     };
-    const bool fine = self.run(*got[0]);
+    run_of_share(self, *got[0], mine);
     move_stuck(self);
-    if (fine && is_shared(*got[0])) release_successors(self, *got[0], mine);
     if (n == 1 && self.batch.empty()) {
       placement_.report_done({got, 1}, this);
       compare();
@@ -94,8 +110,8 @@ bool group_actor::work_once(worker& self) {
     std::size_t i = 1;
     while (task_record* t = self.batch.pop()) {
       fetch(++i);
-      mine.begins(t->predicted_ns);
-      if (self.run(*t) && is_shared(*t)) release_successors(self, *t, mine);
+      mine.begins(t->predicted_ns, self.batch.size());
+      run_of_share(self, *t, mine);
       self.done.push(t);
     }
     report_done(self, this);

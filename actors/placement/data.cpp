@@ -129,6 +129,7 @@ void placement::free(array_core& a) {
 void placement::bid_farewell(task_record& t) {
   if (!farewells_.add(t) && claim(t)) fulfil(t, board_);
   mail_.post(mail(&t, mail::submitted));
+  alarm_.ring_soon();  // a task that uses it may have ended, and its end been kept
 }
 
 void placement::end_farewell(task_record& t) {

@@ -19,6 +19,7 @@ void placement::fail(task_record& t, std::exception_ptr why, bool own) {
   }
   t.error = std::move(why);
   if (!own) t.measured_ns = never_ran;
+  if (t.marks & mark_early) t.predicted_ns = 0;  // see was_placed
   fulfil(t, board_);
 }
 
@@ -56,8 +57,8 @@ void placement::end_claimed(task_record& t) {
   ending_.note(waits);
 }
 
-// Gives up all tasks that come after these, which run. They are in no queue yet; they stay in the order, and retire
-// when these bodies end, if ever.
+// Gives up all tasks that come after these, which run. They are in no queue, but for those that were released just now;
+// they stay in the order, and retire when these bodies end, if ever.
 void placement::give_up_successors(std::vector<task_record*> next) {
   std::unordered_set<const task_record*> seen(next.begin(), next.end());
   while (!next.empty()) {

@@ -3,12 +3,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/placement/in_flight.hpp"
 
+#include <algorithm>
+
 namespace troupe::detail {
 
 namespace {
 
-// Interval at which a thread held back at the bound looks whether tasks wait for it: they may have begun to meanwhile.
-constexpr std::chrono::milliseconds look_for_exemption_after{50};
+// Times after which a thread held back at the bound looks whether tasks wait for it, and for ends that have been kept.
+constexpr std::chrono::milliseconds first_look_after{1}, look_again_after{50};
 
 // Counts a waiting thread. It is counted before it looks at what it waits for: either it sees that, or it is woken.
 class counted {
@@ -24,19 +26,30 @@ class counted {
 
 }  // namespace
 
-void in_flight::wait_until_drained() {
+void in_flight::wait_until_drained(const std::function<void()>& meanwhile) {
   const auto has_drained = [&] { return given_up() || count() <= drained_; };
   const counted waits(bound_waiters_);
-  while (!is_exempt_ || !is_exempt_()) {
-    std::unique_lock hold(lock_);
-    if (changed_.wait_for(hold, look_for_exemption_after, has_drained)) return;
+  for (std::chrono::milliseconds next = first_look_after; !is_exempt_ || !is_exempt_(); next = look_again_after) {
+    {
+      std::unique_lock hold(lock_);
+      if (changed_.wait_for(hold, next, has_drained)) return;
+    }
+    meanwhile();
   }
 }
 
-bool in_flight::wait_for_room(std::chrono::steady_clock::time_point deadline) {
+bool in_flight::wait_for_room(std::chrono::steady_clock::time_point deadline, const std::function<void()>& meanwhile) {
+  const auto has_room = [&] { return closed() || !is_at_bound() || given_up(); };
   const counted waits(bound_waiters_);
-  std::unique_lock hold(lock_);
-  return changed_.wait_until(hold, deadline, [&] { return closed() || !is_at_bound() || given_up(); });
+  for (std::chrono::milliseconds next = first_look_after;; next = look_again_after) {
+    {
+      const auto until = std::min(deadline, std::chrono::steady_clock::now() + next);
+      std::unique_lock hold(lock_);
+      if (changed_.wait_until(hold, until, has_room)) return true;
+      if (until == deadline) return false;
+    }
+    meanwhile();
+  }
 }
 
 bool in_flight::wait_until(const std::function<bool()>& quiet, std::chrono::steady_clock::time_point deadline) {

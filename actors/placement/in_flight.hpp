@@ -46,10 +46,11 @@ class in_flight {
   /// Sets the test whether the tasks in flight wait for the calling thread, which is asked now and then while that is
   /// held back. Before the first task.
   void use_exemption(std::function<bool()> is_exempt) { is_exempt_ = std::move(is_exempt); }
-  /// Holds the calling thread back until a quarter of the bound has drained, or the tasks in flight wait for it.
-  void wait_until_drained();
+  /// Holds the calling thread back until a quarter of the bound has drained, or the tasks in flight wait for it. Calls
+  /// `meanwhile` now and then: ends that have not been reported may be all that is missing.
+  void wait_until_drained(const std::function<void()>& meanwhile);
   /// Waits until there are fewer tasks than the bound, or no more are taken; false if the deadline passes before.
-  bool wait_for_room(std::chrono::steady_clock::time_point deadline);
+  bool wait_for_room(std::chrono::steady_clock::time_point deadline, const std::function<void()>& meanwhile);
   /// Waits for `quiet`, which becomes true when tasks finish; looks at it at each wake-up. Returns what it is then.
   bool wait_until(const std::function<bool()>& quiet, std::chrono::steady_clock::time_point deadline);
 

@@ -131,13 +131,17 @@ inline void placement::have_ordered(std::size_t waiting, bool inside) {
 void placement::wait_at_bound() {
   if (!in_flight_.is_at_bound()) return;
   take_turn(nullptr);
-  in_flight_.wait_until_drained();
+  in_flight_.wait_until_drained([this] { collect_ends(); });
 }
 
 bool placement::wait_for_room(std::chrono::steady_clock::time_point deadline) {
   if (closed() || !in_flight_.is_at_bound()) return true;
   take_turn(nullptr);
-  return in_flight_.wait_for_room(deadline);
+  return in_flight_.wait_for_room(deadline, [this] { collect_ends(); });
+}
+
+void placement::collect_ends() {
+  for (executor* e : executors_.near()) e->report_ended();
 }
 
 void placement::report_done(std::span<task_record* const> done, executor* self) {
@@ -148,6 +152,11 @@ void placement::report_done(std::span<task_record* const> done, executor* self) 
   }
   mail_.post(done, mail::done);
   take_turn(self);  // the holder may just have left
+}
+
+void placement::report_ready(std::span<task_record* const> tasks) {
+  mail_.post(tasks, mail::ready);
+  take_turn(nullptr);
 }
 
 void placement::report_returned(std::span<task_record* const> tasks) {
@@ -168,11 +177,26 @@ bool placement::take_turn(executor* self) {
 bool placement::take_turn_waiting() { return has_mail() && turns_.try_take() && serve(nullptr, true); }
 
 void placement::look_again() {
+  if (!farewells_.none()) collect_ends();
   turns_.take();
   alarm_.rang();
+  look_at_farewells();
   admission_.look_again();
   absent_.look_soon();
   serve(nullptr);  // leaves the turn
+}
+
+// Sees to it that ends are collected again while borrowed memory is waited for, less and less often.
+void placement::look_at_farewells() {
+  constexpr std::chrono::milliseconds first{1}, last{128};
+  if (farewells_.none()) {
+    farewells_next_ = {};
+    return;
+  }
+  farewells_next_ = std::clamp(2 * farewells_next_, first, last);
+  const std::uint64_t now = clock_.ticks();
+  const double ns = std::chrono::duration<double, std::nano>(farewells_next_).count();
+  alarm_.ring_at(now + static_cast<std::uint64_t>(ns / clock_.ns_per_tick()), now, clock_.ns_per_tick());
 }
 
 // Works off what has been fetched of the mail.
@@ -324,6 +348,9 @@ void placement::handle(mail m) {
       break;
     case mail::done:
       work_.to_retire(*m.task());
+      break;
+    case mail::ready:
+      make_ready(*m.task());
       break;
     case mail::returned:
       place_again(*m.task(), true);

@@ -121,6 +121,13 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   /// True if a thread that has run a task may release its early successors (protocol/successors.hpp): there is one
   /// executor and no budget, and the runtime does not end.
   bool releases_early() const { return releases_early_.load(std::memory_order_relaxed); }
+  /// Has ready tasks placed that a thread has released, and that it cannot hand on itself.
+  void report_ready(std::span<task_record* const>);
+  /// True if what was predicted for an early task, before it was ready, holds no more.
+  bool is_outdated(const task_record& t) const { return t.sequence <= outdated_.load(std::memory_order_relaxed); }
+  /// Has executors report the ends that their threads have kept to themselves: for threads that wait until tasks have
+  /// retired. A body may hold up such a thread, and wait itself for what that one does then.
+  void collect_ends();
   /// Reports tasks whose bodies have returned. Takes the turn if it is free, else leaves mail.
   void report_done(std::span<task_record* const>, executor* self);
   /// Accounts for all that an executor has to tell, in the order that it needs; see report_batch.
@@ -299,6 +306,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
     return std::min(assignment_.next_outgoing(from), chains_.next_holding_back(from));
   }
   void leave_mail_to_others();
+  void look_at_farewells();
   void look_at_waits();
   // ---- tasks.cpp
   void order(task_record&);
@@ -367,7 +375,8 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   const runtime_clock clock_;
   // Here, beside what never changes: threads that run bodies read these for each of them.
   ending ending_;
-  std::atomic<bool> releases_early_{false};  // written with the turn
+  std::atomic<bool> releases_early_{false};  // written with the turn, as the next one
+  std::atomic<std::uint64_t> outdated_{0};   // the last task whose prediction holds no more
 
   mail_queue mail_;
   turns turns_;
@@ -380,6 +389,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   logic::assignment assignment_;
   logic::admission admission_;
   alarm alarm_;
+  std::chrono::milliseconds farewells_next_{};  // until farewells are looked at again
   absent_tasks absent_;
   executor_list executors_;
   remarks remarks_;

@@ -129,6 +129,7 @@ logic::cost_model::learned_edge placement::learned_link(memory_space from, memor
 }
 
 runtime_report placement::report() {
+  collect_ends();
   take_settled_turn();  // what has been dropped or done by now is accounted for
   runtime_report r;
   r.spawned = in_flight_.submitted();

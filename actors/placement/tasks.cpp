@@ -20,7 +20,7 @@ namespace troupe::detail {
 // ---- ordering -------------------------------------------------------------------------------------------------------
 
 void placement::order(task_record& t) {
-  if (releases_early() && t.kind == task_kind::call && !t.extra) assignment_.foresee(t);
+  if (releases_early() && t.kind == task_kind::call && !t.extra) assignment_.foresee(t, deps_.last_sequence() + 1);
   // A task comes with one pending count, its submission, taken off here.
   deps_.order(t, work_.made());
   trace_.add_found_edges();
@@ -191,7 +191,7 @@ void placement::work_off() {
 
 // Counts a chunk of a for_each at the executor that ran it, for `explain`, and how long it has waited for bytes.
 void placement::note_chunk(const task_record& t) {
-  if (!(t.marks & (mark_sent | mark_early)) || t.measured_ns == never_ran) return;
+  if (!was_placed(t) || t.measured_ns == never_ran) return;
   task_record* const join = successor::from(t.successors[0]).task;
   if (join->kind != task_kind::join || !join->extra) return;
   if (t.extra) join->extra->data_wait_ns = std::max(join->extra->data_wait_ns, t.extra->data_wait_ns);
@@ -204,6 +204,7 @@ void placement::retire(task_record& t) {
   if (executors_.has_devices() && chains_.has_ended_early(t)) return;
   fates_.forget(t);
   assignment_.finished(t);
+  if (const std::uint64_t n = assignment_.outdated(); n != outdated_.load(std::memory_order_relaxed)) outdated_ = n;
   if (executors_.limits_memory()) account_for_data(t);
   if (t.marks & mark_chunk) note_chunk(t);
   if (trace_.is_on())

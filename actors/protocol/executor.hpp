@@ -69,6 +69,8 @@ class executor {
   virtual void recall(const std::function<bool(const task_record&)>& wanted) { (void)wanted; }
   /// Returns the load of bodies that wait. A change of it is reported to placement::waits_changed.
   virtual waiting_load waiting() const { return {}; }
+  /// Reports the ends of tasks that a thread has kept to itself, as it may be held up. Any thread.
+  virtual void report_ended() {}
   /// True if a task of that kernel could begin at once. If not, the executor prepares the kernel in advance, as soon as
   /// it is idle. The kernel's address must stay the same.
   virtual bool is_ready_for(const kernel_info&) { return true; }

@@ -142,6 +142,12 @@ void each_unreleased(const task_record& t, F&& f) {
   });
 }
 
+/// True if an executor was given the task: it was sent, or it is early and has become ready. With the turn.
+inline bool was_placed(const task_record& t) {
+  if (t.marks & mark_sent) return true;
+  return (t.marks & mark_early) && t.pending.load(std::memory_order_relaxed) <= 0 && t.predicted_ns > 0;
+}
+
 /// Seals the list of a task that has ended well, and releases the early successors: calls `ready(task)` for each whose
 /// last predecessor this was. Returns true if others are left, for the turn in which the task retires; without early
 /// successors nothing is done. Any thread, once
@@ -149,7 +155,7 @@ void each_unreleased(const task_record& t, F&& f) {
 template <class Ready>
 bool release_early(task_record& t, Ready&& ready) {
   if (!is_shared(t)) return false;
-  t.pending.store(list_closes, std::memory_order_relaxed);
+  t.pending.store(list_closes, std::memory_order_release);  // whoever sees it does not wait for what was written
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const std::uint32_t count = t.successor_count.load(std::memory_order_acquire) & ~shared_bit;
   t.pending.store(sealed_from - static_cast<std::int32_t>(count), std::memory_order_release);

@@ -14,13 +14,12 @@
 namespace troupe::logic {
 
 using detail::fragment;
+using detail::fragment_list;
 using detail::link_mode;
 
 namespace {
 constexpr bool reads_in(access_mode m) { return m == access_mode::read || m == access_mode::update; }
 constexpr bool writes_in(access_mode m) { return m == access_mode::write || m == access_mode::update; }
-// Fragment lists longer than this are searched for readers that have finished.
-constexpr std::size_t fragments_before_pruning = 32;
 }  // namespace
 
 std::string name_of(const task_record& t) {
@@ -35,6 +34,7 @@ bool dependencies::link(task_ref from, task_record& to, bool data) {
   if (noted_ && from.sequence != 0 && from.sequence != to.sequence) noted_->emplace_back(from.sequence, to.sequence);
   if (!alive(from) || from.task == &to || detail::is_sealed(*from.task)) return false;
   const bool early = (to.marks & detail::mark_early) != 0;
+  if (added_.size() == added_.capacity()) added_.reserve(2 * added_.size() + 16);  // nothing is thrown halfway
   const std::uint32_t place = detail::add_successor(*from.task, {&to, data, early}, blocks_);
   if (detail::is_shared(*from.task)) added_.push_back({from.task, &to, place});
   if (predecessors_) predecessors_->push_back({from.task, &to, data});
@@ -100,6 +100,7 @@ void dependencies::order(task_record& task, std::vector<task_record*>& combines)
 }
 
 void dependencies::order_accesses(task_record& task, std::vector<task_record*>& combines) {
+  added_.clear();  // an error may have left some
   task.sequence = next_sequence();
   for (int i = 0; i < task.access_count; ++i) {
     access& x = task.accesses[i];
@@ -178,39 +179,41 @@ void dependencies::order_part(task_record& task, tile_history& s, const box4& ti
     }
     divide(s, tile_box);
   }
-  auto& parts = *s.parts;
-  if (parts.size() > fragments_before_pruning)
-    std::erase_if(parts, [this](const fragment& f) { return !f.writes && !alive(f.task); });
+  fragment_list& parts = *s.parts;
+  const bool whole = where == tile_box;
+  const bool look = whole ? parts.are_many() : parts.is_time_to_look();
+  if (look) parts.remove_if([this](const fragment& f) { return !f.writes && !alive(f.task); });
   if (reads && !is_written(parts, where)) {
     if (recorded_)
       s.outside_read = true;
     else
       complain_uninitialized(task, array, where);
   }
-  for (const fragment& f : parts) {
-    if ((!f.writes && !writes) || !overlap(f.where, where)) continue;
+  parts.each_in(where, [&](const fragment& f) {
+    if (!f.writes && !writes) return;
     if (reads && f.writes && f.poison) around_.fail(task, f.poison, false);
     link(f.task, task, reads && f.writes);
-  }
+  });
   if (!writes) {
-    parts.push_back({where, {&task, task.sequence}, false, nullptr});
-  } else if (where == tile_box) {  // the tile has one writer again
+    parts.add({where, {&task, task.sequence}, false, nullptr});
+  } else if (whole) {  // the tile has one writer again
     s.parts.reset();
     s.readers.clear();
     s.writer = {&task, task.sequence};
     s.valid = true;
     s.poison = nullptr;
+    return;
   } else {
     overwrite(parts, where, {&task, task.sequence});
-    if (parts.size() > fragments_before_pruning) unite(s, tile_box);
   }
+  if (look) unite(s, tile_box);
 }
 
 // Makes boxes of a tile that had one writer, or none.
 void dependencies::divide(tile_history& s, const box4& tile_box) {
-  s.parts = std::make_unique<std::vector<fragment>>();
-  if (s.valid) s.parts->push_back({tile_box, s.writer, true, s.poison});
-  for (const task_ref& r : s.readers) s.parts->push_back({tile_box, r, false, nullptr});
+  s.parts = std::make_unique<fragment_list>(tile_box);
+  if (s.valid) s.parts->add({tile_box, s.writer, true, s.poison});
+  for (const task_ref& r : s.readers) s.parts->add({tile_box, r, false, nullptr});
   s.readers.clear();
   s.writer = {};
   s.poison = nullptr;
@@ -218,40 +221,41 @@ void dependencies::divide(tile_history& s, const box4& tile_box) {
 }
 
 // Returns true if every element of the box has a writer.
-bool dependencies::is_written(const std::vector<fragment>& parts, const box4& where) {
+bool dependencies::is_written(fragment_list& parts, const box4& where) {
   index_t covered = 0;
-  for (const fragment& f : parts)
+  parts.each_in(where, [&](const fragment& f) {
     if (f.writes) covered += intersect(f.where, where).volume();
+  });
   return covered == where.volume();
 }
 
 // Cuts the boxes of older writers; readers whose boxes are covered come before the new writer and are dropped.
-void dependencies::overwrite(std::vector<fragment>& parts, const box4& where, const task_ref& writer) {
+void dependencies::overwrite(fragment_list& parts, const box4& where, const task_ref& writer) {
   std::vector<fragment> cut;
-  std::erase_if(parts, [&](const fragment& f) {
-    if (!overlap(f.where, where)) return false;
+  parts.remove_in(where, [&](const fragment& f) {
     if (!f.writes) return where.contains(f.where);
     subtract(f.where, where, [&](const box4& rest) { cut.push_back({rest, f.task, true, f.poison}); });
     return true;
   });
-  parts.insert(parts.end(), cut.begin(), cut.end());
-  parts.push_back({where, writer, true, nullptr});
+  for (fragment& f : cut) parts.add(std::move(f));
+  parts.add({where, writer, true, nullptr});
 }
 
 // Makes parts that are all written, finished and without failure one valid tile again, with the readers that are left.
 void dependencies::unite(tile_history& s, const box4& tile_box) {
   index_t written = 0;
-  for (const fragment& f : *s.parts) {
-    if (!f.writes) continue;
-    if (alive(f.task) || f.poison) return;
+  const bool in_use = s.parts->any([&](const fragment& f) {
+    if (!f.writes) return false;
     written += f.where.volume();
-  }
-  if (written != tile_box.volume()) return;
+    return alive(f.task) || f.poison;
+  });
+  if (in_use || written != tile_box.volume()) return;
   const auto old = std::move(s.parts);
   s.valid = true;
   s.writer = {};
-  for (const fragment& f : *old)
+  old->each([&](const fragment& f) {
     if (!f.writes && alive(f.task)) s.readers.add(f.task, living());
+  });
 }
 
 void dependencies::complain_uninitialized(task_record& task, const array_core& array, const box4& where) {
@@ -311,8 +315,8 @@ void dependencies::combine(array_core& a, std::vector<task_record*>& combines) {
     bool had = s.valid;
     if (s.parts) {
       std::vector<box4> missing{part}, rest;
-      for (const fragment& f : *s.parts) {
-        if (!f.writes) continue;
+      s.parts->each_in(part, [&](const fragment& f) {
+        if (!f.writes) return;
         rest.clear();
         for (const box4& m : missing) {
           if (!overlap(m, f.where))
@@ -321,7 +325,7 @@ void dependencies::combine(array_core& a, std::vector<task_record*>& combines) {
             subtract(m, f.where, [&](const box4& piece) { rest.push_back(piece); });
         }
         missing.swap(rest);
-      }
+      });
       had = missing.empty();
       r->fresh.insert(r->fresh.end(), missing.begin(), missing.end());
     } else if (!had) {
@@ -363,8 +367,9 @@ void dependencies::poison_outputs(task_record& task) {
         if (s.writer.task == &task && s.writer.sequence == task.sequence) s.poison = task.error;
         return;
       }
-      for (fragment& f : *s.parts)
+      s.parts->each([&](fragment& f) {
         if (f.writes && f.task.task == &task && f.task.sequence == task.sequence) f.poison = task.error;
+      });
     };
     if (!x.where) {
       mark(state_of(*x.array, x.tile));

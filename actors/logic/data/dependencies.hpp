@@ -68,7 +68,7 @@ class dependencies {
       : around_(s), recorded_(recorded), sequence_(recorded ? std::uint64_t{1} << 63 : 0) {}
 
   /// Orders a newly submitted task after those before it, in program order. Afterwards `task.pending` counts its
-  /// unfinished predecessors (plus what the caller put there, at least one). Combine tasks made on the way are appended
+  /// unfinished predecessors (plus what the caller put there, at least one); others may lower it at once if it is early. Combine tasks made on the way are appended
   /// to `combines`, already ordered. A task with mark_early is an early successor of all that it comes after.
   void order(task_record& task, std::vector<task_record*>& combines);
   /// Combines every reduction that is still open, at the end of a recording.
@@ -108,7 +108,8 @@ class dependencies {
     task.successor_count.store(0, std::memory_order_relaxed);
   }
 
-  /// Adds the edge and returns true; returns false if `from` has retired, or released its successors.
+  /// Adds the edge and returns true; returns false if `from` has retired, or released its successors. Where others may
+  /// release them meanwhile that is looked at again by `order`, which alone may be the caller then.
   bool link(task_ref from, task_record& to, bool data);
   /// True if a path of unfinished tasks leads from one to the other. Linear in the edges; for diagnosis.
   bool reaches(task_record& from, const task_record& to) { return reaches(from, &to); }
@@ -133,6 +134,7 @@ class dependencies {
   /// Forgets every record, so that their memory may be freed. Call it only when no task is unfinished.
   void forget_all() { floor_ = sequence_; }
   std::uint64_t next_sequence() { return ++sequence_; }
+  std::uint64_t last_sequence() const { return sequence_; }
   /// Notes every dependency found from now on in `to` as (earlier, later), also those on tasks that have retired; for
   /// traces.
   void note_edges(std::vector<std::pair<std::uint64_t, std::uint64_t>>* to) { noted_ = to; }
@@ -160,8 +162,8 @@ class dependencies {
   void order_part(task_record&, tile_history&, const box4& tile_box, const box4& where, bool reads, bool writes,
                   array_core&);
   void divide(tile_history&, const box4& tile_box);
-  static bool is_written(const std::vector<detail::fragment>&, const box4& where);
-  static void overwrite(std::vector<detail::fragment>&, const box4& where, const detail::task_ref& writer);
+  static bool is_written(detail::fragment_list&, const box4& where);
+  static void overwrite(detail::fragment_list&, const box4& where, const detail::task_ref& writer);
   void unite(tile_history&, const box4& tile_box);
   void order_reduce(task_record&, access&, std::vector<task_record*>& combines);
   void combine(array_core&, std::vector<task_record*>& combines);

@@ -5,20 +5,11 @@
 
 #include <exception>
 #include <memory>
-#include <vector>
 
-#include "actors/logic/data/box4.hpp"
+#include "actors/logic/data/fragments.hpp"
 #include "actors/logic/data/ref_list.hpp"
 
 namespace troupe::detail {
-
-/// A sub-box access to a tile since its last whole-tile write. Write fragments of a tile are disjoint.
-struct fragment {
-  logic::box4 where;
-  task_ref task;
-  bool writes = false;
-  std::exception_ptr poison;  // the writer failed
-};
 
 /// Last writer of a tile and the readers since. Placement.
 struct tile_history {
@@ -27,7 +18,7 @@ struct tile_history {
   bool valid = false;         // written as a whole; else see parts
   bool outside_read = false;  // recording only: read before any recorded write
   ref_list readers;
-  std::unique_ptr<std::vector<fragment>> parts;  // null: whole-tile accesses only
+  std::unique_ptr<fragment_list> parts;  // null: whole-tile accesses only
 };
 
 }  // namespace troupe::detail

@@ -11,6 +11,7 @@
 #include "actors/logic/data/array_core.hpp"
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/data/directory.hpp"
+#include "actors/protocol/successors.hpp"
 
 namespace troupe::logic {
 
@@ -25,6 +26,8 @@ constexpr std::size_t looked_at_max = 24;
 // A predecessor of an early task costs some instructions that are atomic. Tasks that take less time than many of these
 // are early only if they have few.
 constexpr float early_ns = 300;
+// A prediction that grows by so much is not used any more for tasks that were predicted before.
+constexpr float much = 4, long_ns = 5'000;
 constexpr int few = 2;
 
 bool has_few_predecessors(const task_record& t) {
@@ -38,9 +41,10 @@ void assignment::assign_again(task_record& t) {
   if (now.empty() || assign_among(t, now, at_once) != outcome::given) assign(t);
 }
 
-void assignment::foresee(task_record& t) {
+void assignment::foresee(task_record& t, std::uint64_t number) {
   const run_time& m = model_of(t, facts_[0].kind);
   if (!m.known()) return;
+  last_foreseen_ = number;
   t.executor = 0;
   t.predicted_ns = m.predicted_ns();
   t.marks |= detail::mark_known;
@@ -48,9 +52,12 @@ void assignment::foresee(task_record& t) {
 }
 
 void assignment::assign(task_record& t) {
-  if (t.marks & detail::mark_early) return work_.put_out(t);
+  if (t.marks & detail::mark_early) {
+    if (t.sequence <= outdated_) t.predicted_ns = model_of(t, facts_[0].kind).predicted_ns();
+    return work_.put_out(t);
+  }
   if (facts_.size() == 1 && !t.extra) {
-    if (t.marks & detail::mark_known) return work_.give(t, 0, t.predicted_ns);  // foreseen
+    if ((t.marks & detail::mark_known) && t.sequence > outdated_) return work_.give(t, 0, t.predicted_ns);  // foreseen
     const run_time& m = model_of(t, facts_[0].kind);
     if (m.known()) t.marks |= detail::mark_known;
     work_.give(t, 0, m.predicted_ns());
@@ -188,7 +195,11 @@ void assignment::finished(task_record& t) {
   if (!(t.measured_ns > 0)) return;
   if (facts_.size() > 1 && t.measured_ns > surprise_factor * t.predicted_ns) note_surprise(t);
   run_time& m = model_of(t, facts_[t.executor].kind);
-  if (m.seen() < samples_before_thinning || learned_.next()) m.learn(t.measured_ns);
+  if (m.seen() < samples_before_thinning || learned_.next()) {
+    const float before = m.predicted_ns();
+    m.learn(t.measured_ns);
+    if (before > 0 && m.predicted_ns() > long_ns + much * before) outdated_ = last_foreseen_;
+  }
   work_.note_measured(t);
 }
 
@@ -203,7 +214,7 @@ void assignment::note_surprise(const task_record& t) {
 explanation assignment::explain(const task_record& t) const {
   explanation e;
   e.task = name_of(t);
-  if (t.marks & (detail::mark_sent | detail::mark_early)) {
+  if (detail::was_placed(t)) {
     e.executor = facts_[t.executor].shown_name();
     e.predicted = (t.marks & detail::mark_known) != 0;
   }

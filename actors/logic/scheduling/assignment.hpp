@@ -55,8 +55,10 @@ class assignment {
   executor_set able_to_run(const detail::kernel_info& k) const { return eligible_.able_to_run(k); }
 
   /// Predicts a task without options that is not ready yet, where there is one executor, if something is known about
-  /// it; and marks it as early if that is worth it: nobody has to assign it then when it is ready.
-  void foresee(detail::task_record&);
+  /// it; and marks it as early if that is worth it: nobody has to assign it then when it is ready. `number`: its own.
+  void foresee(detail::task_record&, std::uint64_t number);
+  /// Returns the last task whose prediction by `foresee` holds no more; 0: there is none.
+  std::uint64_t outdated() const { return outdated_; }
   /// Puts a ready task among some executor's outgoing ones, or keeps it until one has room.
   void assign(detail::task_record&);
   /// Assigns a task that came back after it was handed over: other tasks may wait for it, so it does not wait for room.
@@ -262,7 +264,8 @@ class assignment {
   executor_set near_;      // executors that are no nodes
   executor_set on_cores_;  // devices that compute on the cores
   bool careful_ = false;
-  sampling learned_;  // which of many samples are learned
+  sampling learned_;                                // which of many samples are learned
+  std::uint64_t last_foreseen_ = 0, outdated_ = 0;  // numbers of tasks
   executor_set surprises_;
   bool surprised_ = false;                            // surprises_ is not empty
   std::size_t turn_ = 0;                              // the node to weigh next

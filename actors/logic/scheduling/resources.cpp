@@ -90,8 +90,9 @@ bool resources::exists(const std::vector<resource>& request) const {
 
 bool resources::exceeds(const std::vector<resource>& a, const std::vector<resource>& b) const {
   bool some = false;
-  each_asked(
-      b, [&](std::size_t i, double amount) { some = some || asked(a, total_[i].name) + amount > total_[i].amount; });
+  each_asked(b, [&](std::size_t i, double amount) {
+    some = some || asked(a, total_[i].name) + amount > total_[i].amount;
+  });
   return some;
 }
 

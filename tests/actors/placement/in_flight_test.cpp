@@ -78,7 +78,7 @@ TEST(in_flight, holds_a_thread_back_until_a_quarter_has_drained) {
   submit(f, 9);
   std::atomic<bool> went_on{false};
   std::thread held([&] {
-    f.wait_until_drained();
+    f.wait_until_drained([] {});
     went_on = true;
   });
   retire(f, 2);
@@ -94,7 +94,7 @@ TEST(in_flight, lets_a_thread_go_that_the_others_wait_for) {
   submit(f, 4);
   int asked = 0;
   f.use_exemption([&] { return ++asked == 2; });  // not at first: tasks begin to wait for it meanwhile
-  f.wait_until_drained();
+  f.wait_until_drained([] {});
   EXPECT_EQ(asked, 2);
   EXPECT_EQ(f.count(), 4u);
 }
@@ -102,10 +102,10 @@ TEST(in_flight, lets_a_thread_go_that_the_others_wait_for) {
 TEST(in_flight, has_room_as_soon_as_one_less_than_the_bound_is_left) {
   in_flight f(8);
   submit(f, 8);
-  EXPECT_FALSE(f.wait_for_room(clock_type::now() + std::chrono::milliseconds(1)));
+  EXPECT_FALSE(f.wait_for_room(clock_type::now() + std::chrono::milliseconds(1), [] {}));
   f.note_retired();
   f.publish();
-  EXPECT_TRUE(f.wait_for_room(clock_type::now()));
+  EXPECT_TRUE(f.wait_for_room(clock_type::now(), [] {}));
 }
 
 TEST(in_flight, wakes_who_waits_for_quiet_when_the_last_one_has_finished) {
@@ -148,7 +148,7 @@ TEST(in_flight, lets_all_go_when_waiting_is_given_up_and_holds_nobody_after_that
         },
         for_ever);
   });
-  auto room = std::async(std::launch::async, [&] { return f.wait_for_room(for_ever); });
+  auto room = std::async(std::launch::async, [&] { return f.wait_for_room(for_ever, [] {}); });
   waiting.get_future().wait();
   f.give_up();
   ASSERT_EQ(quiet.wait_for(long_after), std::future_status::ready);
@@ -165,7 +165,7 @@ TEST(in_flight, has_room_for_everybody_once_it_is_closed) {
   EXPECT_FALSE(f.closed());
   f.close();
   EXPECT_TRUE(f.closed());
-  EXPECT_TRUE(f.wait_for_room(for_ever)) << "who is let in is refused by name, instead of waiting for ever";
+  EXPECT_TRUE(f.wait_for_room(for_ever, [] {})) << "who is let in is refused by name, instead of waiting for ever";
 }
 
 // Another thread may submit before anybody looks again.

@@ -1,0 +1,219 @@
+// What this file is for: successors that are released where a task has ended, as a program sees it: nothing is held up,
+// failures spread, the end of the runtime ends all, and what is told about tasks is true.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include <troupe/troupe.hpp>
+
+#include "gates.hpp"
+
+namespace {
+
+using namespace troupe;
+using namespace std::chrono_literals;
+
+constexpr auto patience = 20s;  // less than that of bodies at a gate
+
+options on_cores(int threads) {
+  options o;
+  o.threads = threads;
+  o.devices = {{"none"}};
+  o.cost_cache = "none";
+  return o;
+}
+
+// Bodies that take a gate to pass, or none. One type, so that all calls have one predicted time.
+struct adds {
+  test::gate* waits = nullptr;
+  void operator()(view<int, 1> v) const {
+    if (waits) {
+      EXPECT_TRUE(waits->pass());
+    }
+    v(0) += 1;
+  }
+};
+struct adds_to_two {
+  test::gate* waits = nullptr;
+  void operator()(view<int, 1> a, view<int, 1> b) const {
+    if (waits) {
+      EXPECT_TRUE(waits->pass());
+    }
+    a(0) += 1;
+    b(0) += 1;
+  }
+};
+
+// Has the kernels' times known: only such tasks are released early.
+void warm_up(runtime& rt) {
+  auto a = rt.filled<int>({4}, tiles(4), 0), b = rt.filled<int>({4}, tiles(4), 0);
+  for (int i = 0; i < 64; ++i) {
+    rt.spawn(adds{}, update(a));
+    rt.spawn(adds_to_two{}, update(a), update(b));
+  }
+  rt.wait_all();
+}
+
+class early_release : public testing::TestWithParam<int> {};
+
+TEST_P(early_release, gives_memory_back_that_an_ended_task_used_while_the_task_after_it_waits) {
+  runtime rt(on_cores(GetParam()));
+  warm_up(rt);
+  std::vector<int> memory(4, 0);
+  auto y = rt.filled<int>({4}, tiles(4), 0);
+  std::optional x(rt.borrow(std::span<int>(memory), {4}, tiles(4)));
+  test::gate first, second;
+  auto ended = rt.spawn(adds_to_two{&first}, update(*x), update(y));
+  auto after = rt.spawn(adds{&second}, update(y));
+  (void)rt.report();  // both are in order now
+  first.open();
+  ended.get();
+  auto given_back = std::async(std::launch::async, [&] { x.reset(); });
+  const bool in_time = given_back.wait_for(patience) == std::future_status::ready;
+  EXPECT_TRUE(in_time) << "the end of the first task is kept behind the second";
+  if (in_time) {
+    EXPECT_EQ(memory[0], 1);
+  }
+  second.open();
+  after.get();
+}
+
+TEST_P(early_release, lets_threads_at_the_bound_go_on_while_the_task_after_an_ended_one_waits) {
+  options o = on_cores(GetParam());
+  o.tasks_in_flight_max = 2;
+  runtime rt(o);
+  warm_up(rt);
+  auto x = rt.filled<int>({4}, tiles(4), 0), y = rt.filled<int>({4}, tiles(4), 0);
+  test::gate first, second;
+  auto ended = rt.spawn(adds_to_two{&first}, update(x), update(y));
+  auto after = rt.spawn(adds{&second}, update(y));
+  (void)rt.report();
+  first.open();
+  ended.get();
+  auto spawned = std::async(std::launch::async, [&] { return rt.spawn(adds{}, update(x)); });
+  EXPECT_EQ(spawned.wait_for(patience), std::future_status::ready) << "one of two has ended: there is room";
+  second.open();
+  after.get();
+  spawned.get().get();
+  EXPECT_EQ(x.read()(0), 2);
+}
+
+TEST_P(early_release, does_not_keep_the_host_from_what_has_been_written_while_the_task_after_it_waits) {
+  runtime rt(on_cores(GetParam()));
+  warm_up(rt);
+  auto x = rt.filled<int>({4}, tiles(4), 0), y = rt.filled<int>({4}, tiles(4), 0);
+  test::gate first, second;
+  auto before = rt.spawn(adds_to_two{&first}, update(x), update(y));
+  auto after = rt.spawn(adds{&second}, update(y));
+  auto seen = std::async(std::launch::async, [&] { return x.read()(0); });
+  first.open();
+  EXPECT_EQ(seen.wait_for(patience), std::future_status::ready);
+  second.open();
+  EXPECT_EQ(seen.get(), 1);
+  after.get();
+}
+
+TEST_P(early_release, runs_each_of_many_tasks_that_one_makes_ready) {
+  runtime rt(on_cores(GetParam()));
+  warm_up(rt);
+  auto x = rt.filled<int>({4}, tiles(4), 0), y = rt.filled<int>({4}, tiles(4), 0);
+  std::atomic<int> wrong{0}, seen{0};
+  for (int round = 0; round < 50; ++round) {
+    test::gate first;
+    auto before = rt.spawn(adds_to_two{&first}, update(x), update(y));
+    for (int i = 0; i < 100; ++i)
+      rt.spawn(
+          [&, round](view<const int, 1> v) {
+            if (v(0) != round + 1) ++wrong;
+            ++seen;
+          },
+          read(x));
+    (void)rt.report();
+    first.open();
+    before.get();
+  }
+  rt.wait_all();
+  EXPECT_EQ(seen, 50 * 100);
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(early_release, fails_what_comes_after_a_failed_task_and_an_early_one) {
+  runtime rt(on_cores(GetParam()));
+  auto x = rt.filled<int>({4}, tiles(4), 0), y = rt.filled<int>({4}, tiles(4), 0);
+  const auto adds_or_throws = [](view<int, 1> v, bool throws) {
+    v(0) += 1;
+    if (throws) throw std::runtime_error("as asked");
+  };
+  const auto sums = [](view<const int, 1> a, view<const int, 1> b) { return a(0) + b(0); };
+  int x_is = 0, y_is = 0;
+  for (int round = 0; round < 400; ++round) {
+    const bool fails = round % 3 == 2;
+    auto of_x = rt.spawn(adds_or_throws, update(x), false);
+    auto of_y = rt.spawn(adds_or_throws, update(y), fails);
+    auto sum = rt.spawn(sums, read(x), read(y));
+    ++x_is;
+    if (!fails) {
+      ++y_is;
+      EXPECT_EQ(sum.get(), x_is + y_is);
+      continue;
+    }
+    try {
+      sum.get();
+      ADD_FAILURE() << "it has read what a failed task was to write";
+    } catch (const task_failed& e) {
+      EXPECT_EQ(e.code(), errc::dependency_failed);
+    }
+    of_x.get();
+    rt.spawn([y_is](view<int, 1> v) { v(0) = y_is; }, write(y));
+  }
+  rt.wait_all();
+}
+
+TEST_P(early_release, ends_all_tasks_of_a_chain_when_the_runtime_ends_in_the_middle) {
+  for (int round = 0; round < 20; ++round) {
+    std::vector<future<void>> all;
+    {
+      runtime rt(on_cores(GetParam()));
+      warm_up(rt);
+      auto x = rt.filled<int>({4}, tiles(4), 0);
+      for (int i = 0; i < 2000; ++i) all.push_back(rt.spawn(adds{}, update(x)));
+      all[static_cast<std::size_t>(round * 40)].get();
+      (void)rt.shutdown(0ms);
+    }
+    bool over = false;
+    for (future<void>& f : all) {
+      try {
+        f.get();
+        EXPECT_FALSE(over) << "a task has run after one that was given up";
+      } catch (const error& e) {
+        over = true;
+        EXPECT_EQ(e.code(), errc::runtime_stopped);
+      }
+    }
+  }
+}
+
+TEST_P(early_release, tells_where_a_task_is_when_it_has_been_placed_and_not_before) {
+  runtime rt(on_cores(GetParam()));
+  warm_up(rt);
+  auto x = rt.filled<int>({4}, tiles(4), 0), y = rt.filled<int>({4}, tiles(4), 0);
+  test::gate first;
+  rt.spawn(adds_to_two{&first}, update(x), update(y));
+  auto after = rt.spawn(adds{}, update(y));
+  (void)rt.report();
+  EXPECT_EQ(rt.explain(after).executor, "") << "it waits for the first";
+  first.open();
+  after.get();
+  EXPECT_NE(rt.explain(after).executor, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(threads, early_release, testing::Values(1, 2, 4));
+
+}  // namespace
