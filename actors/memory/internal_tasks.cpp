@@ -106,17 +106,32 @@ task_record* make_fetch(runtime_state& rt, array_core& a, std::shared_ptr<home_b
   return t;
 }
 
-task_record* make_farewell(runtime_state& rt, array_core& a) {
-  static constexpr task_ops ops = nothing_to_run("end of borrowed memory", 0xfa4e);
-  // A write comes after all other accesses, whether their tasks failed or not.
-  task_record* t = make_internal(rt, ops, task_kind::farewell, a, 0, access_mode::write);
-  if (a.tile_count == 1 && !a.whole_box().empty()) return t;
+namespace {
+// Has the task's access, which is one of the first tile, cover the whole array.
+void cover_all(runtime_state& rt, task_record& t) {
+  const array_core& a = *t.accesses[0].array;
+  if (a.tile_count == 1 && !a.whole_box().empty()) return;
   region* where = rt.regions.take();
   *where = {};
   where->hi = a.spec.size;
   where->limit_hi = a.spec.size;
   where->edge = border::refuse;
-  t->accesses[0].where = where;
+  t.accesses[0].where = where;
+}
+}  // namespace
+
+task_record* make_look(runtime_state& rt, array_core& a) {
+  static constexpr task_ops ops = nothing_to_run("look at borrowed memory", 0x100c);
+  task_record* t = make_internal(rt, ops, task_kind::join, a, 0, access_mode::read);
+  cover_all(rt, *t);
+  return t;
+}
+
+task_record* make_farewell(runtime_state& rt, array_core& a) {
+  static constexpr task_ops ops = nothing_to_run("end of borrowed memory", 0xfa4e);
+  // A write comes after all other accesses, whether their tasks failed or not.
+  task_record* t = make_internal(rt, ops, task_kind::farewell, a, 0, access_mode::write);
+  cover_all(rt, *t);
   return t;
 }
 

@@ -32,6 +32,8 @@ task_record* make_lend(runtime_state&, std::shared_ptr<peer_loan>);
 task_record* make_fetch(runtime_state&, array_core&, std::shared_ptr<home_box>);
 /// Makes a task that frees a device's copies of an array.
 task_record* make_forget(runtime_state&, array_core&);
+/// Makes a task that reads all of the array and does nothing.
+task_record* make_look(runtime_state&, array_core&);
 /// Makes a task that comes after all that use the array, and ends when the array is freed.
 task_record* make_farewell(runtime_state&, array_core&);
 

@@ -187,6 +187,8 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   /// Posts `t`, a farewell, as the last handle of borrowed memory goes: `t` comes after all tasks that use the array,
   /// and ends when the array is freed, so that its memory is the caller's again; at once after `end_farewells`.
   void bid_farewell(task_record& t);
+  /// Has reductions into memory of the caller's combined whose results nobody has read: the runtime is about to end.
+  void combine_outside();
   /// Ends all farewells: the runtime ends, and waits for no array any more.
   void end_farewells();
   /// Takes a turn in which whatever waits for a point in time is looked at; the alarm calls it.

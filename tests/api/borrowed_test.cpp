@@ -172,6 +172,29 @@ TEST(borrowed, memory_has_the_sum_that_nobody_has_asked_for) {
   }
 }
 
+TEST(borrowed, memory_has_the_sum_that_nobody_has_asked_for_when_the_runtime_has_ended_before_the_handle) {
+  for (const bool device : {false, true})
+    for (const index_t tile_length : {4, 3})
+      for (const bool by_shutdown : {false, true}) {
+        std::vector<word> mine(8, 10);
+        array<word, 1> a;
+        {
+          runtime rt(with_sims(device ? 1 : 0));
+          a = rt.borrow(std::span(mine), {8}, tiles(tile_length), "sum");
+          for (word i = 1; i <= 8; ++i)
+            rt.spawn(
+                [i](view<word, 1> v) {
+                  for (index_t k = 0; k < 8; ++k) v(k) += i;
+                },
+                reduce(a));
+          if (by_shutdown) {
+            EXPECT_TRUE(rt.shutdown(test::patience).complete);
+          }
+        }
+        EXPECT_EQ(mine, std::vector<word>(8, 46));
+      }
+}
+
 TEST(borrowed, memory_of_failed_tasks_is_the_callers_again_too) {
   runtime rt(with_sims(1));
   std::vector<word> mine(length, 7);
@@ -198,8 +221,7 @@ TEST(borrowed, memory_is_kept_by_a_view_and_given_back_when_that_closes) {
   }();
   EXPECT_EQ(v(2), stirred(7, 3, 2));
   v.close();
-  for (index_t i = 0; i < length; ++i)
-    ASSERT_EQ(mine[static_cast<std::size_t>(i)], stirred(stirred(7, 3, i), 5, i));
+  for (index_t i = 0; i < length; ++i) ASSERT_EQ(mine[static_cast<std::size_t>(i)], stirred(stirred(7, 3, i), 5, i));
   expect_untouched(rt, mine);
 }
 
@@ -211,8 +233,7 @@ TEST(borrowed, handles_do_not_wait_for_what_their_own_thread_holds_back) {
     auto v = other.update();
     {
       const auto a = borrow(rt, mine);
-      rt.spawn(
-          [](view<const word, 1>, view<word, 1> m) { m(0) = 1; }, read(other), update(a.sub({{0}, {tile}})));
+      rt.spawn([](view<const word, 1>, view<word, 1> m) { m(0) = 1; }, read(other), update(a.sub({{0}, {tile}})));
     }
     EXPECT_EQ(mine[0], 7u);
   }

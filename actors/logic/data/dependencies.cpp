@@ -291,6 +291,7 @@ void dependencies::order_reduce(task_record& task, access& x, std::vector<task_r
     r->where = where;
     r->element = a.spec.element;
     r->identity = x.where->fill;
+    if (!recorded_ && a.is_borrowed()) reduced_outside_.insert(&a);
     open = r;
   }
   open->contributors.add({&task, task.sequence}, living());
@@ -301,6 +302,7 @@ void dependencies::combine(array_core& a, std::vector<task_record*>& combines) {
   detail::reduction*& open = open_of(a);
   detail::reduction* r = open;
   task_record* t = around_.make_combine(a, *r);
+  if (!recorded_) reduced_outside_.erase(&a);
   open = nullptr;
   t->sequence = next_sequence();
   for (const task_ref& c : r->contributors) link(c, *t, true);

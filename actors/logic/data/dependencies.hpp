@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -71,6 +72,12 @@ class dependencies {
   /// unfinished predecessors (plus what the caller put there, at least one); others may lower it at once if it is early. Combine tasks made on the way are appended
   /// to `combines`, already ordered. A task with mark_early is an early successor of all that it comes after.
   void order(task_record& task, std::vector<task_record*>& combines);
+  /// Returns the arrays in memory of the caller's with a reduction that is still open: nobody has read its result.
+  const std::unordered_set<array_core*>& reduced_outside() const { return reduced_outside_; }
+  /// Forgets an array that is about to be freed.
+  void forget(array_core& a) {
+    if (a.open) reduced_outside_.erase(&a);
+  }
   /// Combines every reduction that is still open, at the end of a recording.
   void combine_recorded(std::vector<task_record*>& combines);
 
@@ -174,6 +181,7 @@ class dependencies {
   callbacks& around_;
   recorded_tiles* recorded_;
   std::uint64_t reductions_ = 0;  // that have been opened
+  std::unordered_set<array_core*> reduced_outside_;
   detail::successor_blocks blocks_;
   std::uint64_t sequence_, floor_ = 0;
   const task_record* retiring_ = nullptr;  // its successors are being released
