@@ -409,8 +409,11 @@ shutdown_report engine::shut_down(std::chrono::steady_clock::time_point deadline
   stop_streams();
   shutdown_report r;
   if (nodes_) nodes_->close_intake();
-  placement_->combine_outside();
-  const bool quiet = placement_->wait_quiet(deadline);
+  bool quiet = placement_->wait_quiet(deadline);
+  if (quiet) {
+    placement_->combine_outside();
+    quiet = placement_->wait_quiet(std::max(deadline, std::chrono::steady_clock::now() + stop_grace));
+  }
   if (nodes_ && !nodes_->wait_released(deadline)) r.complete = false;
   if (nodes_ && !nodes_->bring_home(std::max(deadline, std::chrono::steady_clock::now() + stop_grace)))
     r.complete = false;

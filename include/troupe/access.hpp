@@ -277,8 +277,9 @@ auto update(const array<T, N>& a, M map = {}) {
   return detail::access_argument<T, N, access_mode::update, M>{&a, std::move(map), nullptr, {}};
 }
 /// The task contributes to the array by an associative, commutative operator. Bodies see a private partial that starts
-/// at `identity`; partials are combined, also with the old contents of the array, when it is next read, or when its
-/// last handle goes; not at the end of the runtime, which does not change memory that is borrowed by then. Tasks that
+/// at `identity`; partials are combined, also with the old contents of the array, by a task of the runtime, which needs
+/// a core like others: when it is next read, when its last handle goes, or, in memory that is borrowed, when the
+/// runtime ends after all its tasks. A call of a `for_each` reduces into the whole array. Tasks that
 /// reduce into one array with the same operator run concurrently. `Op` is stateless: `T operator()(T, T)`. Where one of
 /// them fails, or is cancelled, the array is in error, with what others have contributed, until it is written again;
 /// the others end as they would. On other nodes any operator may be used; partials of operators of the standard library

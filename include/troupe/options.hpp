@@ -111,7 +111,8 @@ struct options {
   /// File for a Chrome/Perfetto trace, complete at shutdown; empty: no trace.
   std::string trace{};
   /// Limit of tasks that are spawned and not finished. At the limit a thread that spawns blocks before it hands its
-  /// task over; a task that spawns never blocks.
+  /// task over, until a quarter of them has finished (rounded down, at least one); `try_spawn_for` goes on with the
+  /// first. A task that spawns never blocks.
   std::size_t tasks_in_flight_max = 65536;
   /// Named quantities that tasks may ask for, for instance `{{"io", 50}}`.
   std::vector<resource> resources{};
