@@ -7,7 +7,6 @@
 
 #include "actors/execution/task_errors.hpp"
 #include "actors/logic/data/directory.hpp"
-#include "actors/memory/internal_tasks.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/placement/internal_tasks.hpp"
 #include "actors/placement/placement.hpp"
@@ -132,20 +131,6 @@ void placement::bid_farewell(task_record& t) {
   if (!farewells_.add(t) && claim(t)) fulfil(t, board_);
   mail_.post(mail(&t, mail::submitted));
   alarm_.ring_soon();  // a task that uses it may have ended, and its end been kept
-}
-
-// A read of all of such an array comes after the combination of its partials; it counts as a task in flight.
-void placement::combine_outside() {
-  std::vector<array_core*> all;
-  with_turn([&] {
-    for (array_core* a : deps_.reduced_outside())
-      if (a->keep()) all.push_back(a);
-    for (array_core* a : all) {
-      task_record* const t = make_look(rt_, *a);
-      mail_.submit({&t, 1}, in_flight_.submissions(), true);
-    }
-  });
-  for (array_core* a : all) let_go(a);
 }
 
 void placement::end_farewell(task_record& t) {

@@ -7,6 +7,7 @@
 
 #include "actors/execution/task_errors.hpp"
 #include "actors/logic/data/directory.hpp"
+#include "actors/memory/internal_tasks.hpp"
 #include "actors/memory/runtime_state.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/resumption.hpp"
@@ -242,6 +243,20 @@ void placement::flush_trace() {
   turns_.take();
   trace_.flush();
   leave_turn();
+}
+
+// A read of all of such an array comes after the combination of its partials; it counts as a task in flight.
+void placement::combine_outside() {
+  std::vector<array_core*> all;
+  with_turn([&] {
+    for (array_core* a : deps_.reduced_outside())
+      if (a->keep()) all.push_back(a);
+    for (array_core* a : all) {
+      task_record* const t = make_look(rt_, *a);
+      mail_.submit({&t, 1}, in_flight_.submissions(), true);
+    }
+  });
+  for (array_core* a : all) let_go(a);
 }
 
 void placement::end_farewells() {
