@@ -57,7 +57,7 @@ class task_queue {
       ahead_ns += predicted_ns;
       worth_ns += worth_of(predicted_ns);
     }
-    /// One of them begins, and so many are left: others may have taken some.
+    /// Notes that a task of the share begins, and that so many are left: others may have taken some.
     void begins(float predicted_ns, std::size_t left) {
       ahead_ns = left == 0 ? 0 : ahead_ns - predicted_ns;
       worth_ns = left == 0 ? 0 : worth_ns - worth_of(predicted_ns);

@@ -26,9 +26,9 @@ constexpr std::size_t looked_at_max = 24;
 // A predecessor of an early task costs some instructions that are atomic. Tasks that take less time than many of these
 // are early only if they have few.
 constexpr float early_ns = 300;
+constexpr int few = 2;
 // A prediction that grows by so much is not used any more for tasks that were predicted before.
 constexpr float much = 4, long_ns = 5'000;
-constexpr int few = 2;
 
 bool has_few_predecessors(const task_record& t) {
   return t.access_count <= few && std::all_of(t.accesses, t.accesses + t.access_count,
