@@ -134,8 +134,12 @@ class contender {
                                    [[maybe_unused]] std::size_t columns) {
     return {};
   }
-  /// All steps of PageRank, in chunks of so many nodes where there are any. Checks the ranks.
-  virtual std::optional<cost> page_rank(rank_problem&, [[maybe_unused]] std::size_t chunk) { return {}; }
+  /// All steps of PageRank, in chunks of so many nodes where there are any; the ranks lie in tiles of so many nodes.
+  /// Checks them.
+  virtual std::optional<cost> page_rank(rank_problem&, [[maybe_unused]] std::size_t chunk,
+                                        [[maybe_unused]] std::size_t tile) {
+    return {};
+  }
   /// True if the steps run in another process, which checks them.
   [[nodiscard]] virtual bool checks_itself() const { return false; }
 

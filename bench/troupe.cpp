@@ -302,8 +302,8 @@ class troupe_runtime final : public contender {
   std::optional<cost> life(life_problem& problem, std::size_t rows, std::size_t columns) override {
     return life_on(*rt_, problem, rows, columns);
   }
-  std::optional<cost> page_rank(rank_problem& problem, std::size_t chunk) override {
-    return page_rank_on(*rt_, problem, chunk);
+  std::optional<cost> page_rank(rank_problem& problem, std::size_t chunk, std::size_t tile) override {
+    return page_rank_on(*rt_, problem, chunk, tile);
   }
 
   std::optional<cost> stream(stream_problem& problem) override { return stream_on(*rt_, problem); }

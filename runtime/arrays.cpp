@@ -13,6 +13,7 @@
 
 #include "actors/execution/run_context.hpp"
 #include "actors/execution/task_errors.hpp"
+#include "actors/memory/contiguous_tiles.hpp"
 #include "actors/memory/internal_tasks.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/placement/placement.hpp"
@@ -102,6 +103,7 @@ array_core* new_array(engine& the_engine, array_spec s) {
     for (std::uint32_t t = 0; t < a->tile_count; ++t) a->states[t].valid = true;
   a->rt = &the_engine.state();
   a->stays_packed = a->tile_count == 1 || a->spec.adopted || a->rt->bounded;
+  a->contiguous = !a->rt->bounded && could_be_contiguous(*a);
   a->id = a->rt->array_ids.fetch_add(1, std::memory_order_relaxed) + 1;
   a->rt->retain();
   a->rt->arrays.fetch_add(1, std::memory_order_relaxed);

@@ -7,6 +7,7 @@
 
 #include "actors/execution/run_context.hpp"
 #include "actors/logic/data/home_box.hpp"
+#include "actors/memory/contiguous_tiles.hpp"
 #include "actors/memory/host_tiles.hpp"
 
 namespace troupe::detail {
@@ -52,6 +53,23 @@ const home_box* run_context::box_at(const array_core& a, std::uint32_t tile, con
 
 std::byte* run_context::tile(array_core& a, std::uint32_t t, bool overwritten) {
   return host_tile(rt_, a, t, overwritten);
+}
+
+// True if the tiles that a box touches lie one behind the other, so that it can be shown where they are. Tiles without
+// bytes get some.
+bool run_context::are_in_place(array_core& a, const box4& b, bool overwritten) {
+  if (!a.contiguous.load(std::memory_order_relaxed)) return false;
+  point4 end = b.hi;
+  for (index_t& n : end) --n;
+  const std::uint32_t last = a.tile_at(end);
+  for (std::uint32_t t = a.tile_at(b.lo); t <= last; ++t) {
+    const std::byte* bytes = a.bytes[t].data.load(std::memory_order_acquire);
+    if (!bytes) bytes = tile(a, t, overwritten && b.contains(a.tile_box(t)));
+    if (is_in_place(a, t, bytes)) continue;
+    a.missed.store(true, std::memory_order_relaxed);
+    return false;
+  }
+  return true;
 }
 
 const std::byte* run_context::element_at(array_core& a, const point4& p) {

@@ -140,7 +140,7 @@ raw_view run_context::view_of_box(access& x, bool restorable) {
         return v;
       }
     }
-    if (tb.contains(b) || (a.spec.adopted && !has_boxes_of(a))) {
+    if (tb.contains(b) || (!has_boxes_of(a) && (a.spec.adopted || are_in_place(a, b, x.mode == access_mode::write)))) {
       v.stride = host_strides(a, first);
       v.data = element_at(a, first, tb, v.stride, b.lo);
       if (restorable) keep_for_retry(x, r, b);

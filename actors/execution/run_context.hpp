@@ -116,6 +116,7 @@ class run_context : public task_context {
   raw_view view_of_tile(access&, bool restorable);
   raw_view view_of_box(access&, bool restorable);
   bool show_in_room(access&, const logic::box4& view, raw_view&);
+  bool are_in_place(array_core&, const logic::box4&, bool overwritten);
   void fill_rim(const region&, array_core&, const logic::box4& view, const logic::box4& tile, tile_room&);
   void fill_column(const region&, array_core&, const logic::box4& tile, index_t at, tile_room&);
   static raw_view view_of_whole(const array_core&, std::byte*);

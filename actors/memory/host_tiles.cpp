@@ -3,9 +3,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/memory/host_tiles.hpp"
 
+#include <cstring>
 #include <memory>
 #include <utility>
 
+#include "actors/memory/contiguous_tiles.hpp"
 #include "actors/memory/runtime_state.hpp"
 #include "actors/memory/tile_room.hpp"
 
@@ -66,19 +68,20 @@ std::byte* host_tile(runtime_state& rt, array_core& a, std::uint32_t t, bool ove
     slot.store(p, std::memory_order_release);
     return p;
   }
+  std::byte* const place = place_of(rt, a, t);
   std::unique_lock<std::mutex> hold;
-  if (rt.bounded) {
+  if (rt.bounded || (place && a.spec.fill)) {
     hold = std::unique_lock(rt.makers[(a.id + t) % rt.makers.size()]);
     if (std::byte* p = slot.load(std::memory_order_acquire)) return p;
   }
   const auto count = static_cast<std::size_t>(b.volume());
   const std::size_t bytes = count * a.spec.element;
-  std::byte* fresh = new_tile_bytes(rt, bytes);
+  std::byte* const fresh = place ? place : new_tile_bytes(rt, bytes);
   if (a.spec.fill && !overwritten)
     rt.host->fill(fresh, static_cast<const std::byte*>(a.spec.fill), a.spec.element, count);
   std::byte* expected = nullptr;
   if (!slot.compare_exchange_strong(expected, fresh, std::memory_order_acq_rel)) {
-    give_back_bytes(rt, fresh, bytes);
+    if (!place) give_back_bytes(rt, fresh, bytes);
     return expected;
   }
   count_bytes(rt, bytes);
@@ -96,11 +99,22 @@ loose_bytes take_host_tile(runtime_state& rt, array_core& a, std::uint32_t t) no
 loose_bytes exchange_host_tile(runtime_state& rt, array_core& a, std::uint32_t t, loose_bytes fresh) noexcept {
   const std::size_t bytes = a.bytes_of(t);
   const std::unique_ptr<tile_room> room(a.bytes[t].room.exchange(nullptr, std::memory_order_acq_rel));
-  std::byte* const now = fresh.release();
+  std::byte* const place = fresh ? place_of(rt, a, t) : nullptr;
+  if (place) std::memcpy(place, fresh.get(), bytes);
+  std::byte* const now = place ? place : fresh.release();
   std::byte* const old = a.bytes[t].data.exchange(now, std::memory_order_acq_rel);
   if (old) rt.array_bytes.fetch_sub(room ? room->bytes() : bytes, std::memory_order_relaxed);
   if (now) count_bytes(rt, bytes);
+  if (old && is_in_place(a, t, old)) {
+    if (old != now) vacate(rt, a, t);
+    return {nullptr, {&rt, bytes}};
+  }
   return {room ? nullptr : old, {&rt, bytes}};
+}
+
+bool owns_its_bytes(const array_core& a, std::uint32_t t) {
+  const std::byte* const bytes = a.bytes[t].data.load(std::memory_order_acquire);
+  return bytes && !a.spec.adopted && !a.bytes[t].room.load(std::memory_order_acquire) && !is_in_place(a, t, bytes);
 }
 
 void make_room(runtime_state& rt, array_core& a, std::uint32_t t) noexcept {
@@ -128,8 +142,18 @@ void make_room(runtime_state& rt, array_core& a, std::uint32_t t) noexcept {
 
 void free_host_tiles(runtime_state& rt, array_core& a) noexcept {
   if (a.spec.adopted) return;
-  for (std::uint32_t t = 0; t < a.tile_count; ++t)
-    if (a.bytes[t].data.load(std::memory_order_acquire)) free_host_tile(rt, a, t);
+  for (std::uint32_t t = 0; t < a.tile_count; ++t) {
+    std::atomic<std::byte*>& data = a.bytes[t].data;
+    const std::byte* const now = data.load(std::memory_order_acquire);
+    if (!now) continue;
+    if (is_in_place(a, t, now)) {  // freed with all others below, and not page by page
+      data.store(nullptr, std::memory_order_relaxed);
+      rt.array_bytes.fetch_sub(a.bytes_of(t), std::memory_order_relaxed);
+    } else {
+      free_host_tile(rt, a, t);
+    }
+  }
+  free_piece(rt, a);
 }
 
 }  // namespace troupe::detail

@@ -31,8 +31,11 @@ struct give_back {
 using loose_bytes = std::unique_ptr<std::byte[], give_back>;
 /// Allocates bytes for a tile that belong to none yet.
 loose_bytes new_loose_bytes(runtime_state&, std::size_t bytes);
-/// Takes a tile's bytes out of it (`exchange`: puts others in their place) and returns them; of a tile with room they
-/// are freed, and nothing is returned. No thread may use the tile. Not for memory of the caller.
+/// True if a tile has bytes that are an allocation of their own: no room around them, no place beside other tiles, not
+/// memory of the caller.
+bool owns_its_bytes(const array_core&, std::uint32_t tile);
+/// Takes a tile's bytes out of it (`exchange`: puts others there instead) and returns them; where the tile does not own
+/// its bytes they are freed, and nothing is returned. No thread may use the tile. Not for memory of the caller.
 loose_bytes take_host_tile(runtime_state&, array_core&, std::uint32_t tile) noexcept;
 loose_bytes exchange_host_tile(runtime_state&, array_core&, std::uint32_t tile, loose_bytes) noexcept;
 

@@ -36,7 +36,8 @@ struct runtime_state {
   std::atomic<std::uint64_t> array_ids{0};
   std::atomic<std::size_t> on_nodes{0};  // tasks and transfers under way on other nodes
   bool bounded = false;                  // there is a host memory budget
-  std::array<std::mutex, 16> makers;     // if bounded: of two threads that allocate a tile, one does
+  // Of two threads that allocate a tile one does, if bounded; of two that fill it where it lies, one does.
+  std::array<std::mutex, 16> makers;
   std::unique_ptr<devices::device> host;
   std::unique_ptr<tile_memory> tiles;  // null: everything comes from the host's allocator
   std::shared_ptr<void> kernels;       // owns the kernel_info that records point to

@@ -53,6 +53,8 @@ class tile_memory {
   std::pair<unsigned long, bool> pin_outside(std::byte*, std::size_t bytes);
   void unpin_outside(unsigned long number) noexcept;
 
+  /// True if slabs are pinned: a device gains, and its driver has not refused all.
+  bool pins() const { return limit_.load(std::memory_order_relaxed) != 0; }
   std::uint64_t pinned_bytes() const { return pinned_.load(std::memory_order_relaxed); }
 
  private:

@@ -59,9 +59,7 @@ std::shared_ptr<std::byte[]> lineage_log::copy_of(array_core& a, std::uint32_t t
 void lineage_log::retain(array_core& a, std::uint32_t tile, bool overwritten) {
   const auto needed = log_.must_keep(a.id, tile);
   if (!needed) return;
-  const tile_bytes& now = a.bytes[tile];
-  const bool takes = overwritten && !a.spec.adopted && now.data.load(std::memory_order_acquire) &&
-                     !now.room.load(std::memory_order_acquire);
+  const bool takes = overwritten && owns_its_bytes(a, tile);
   std::shared_ptr<std::byte[]> copy = takes ? take_host_tile(rt_, a, tile) : copy_of(a, tile);
   if (log_.kept(*needed, a.bytes_of(tile))) retained_[key_of(*needed)] = std::move(copy);
 }

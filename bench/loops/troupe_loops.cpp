@@ -52,13 +52,14 @@ cost life_on(troupe::runtime& rt, life_problem& p, std::size_t rows, std::size_t
   return spent;
 }
 
-cost page_rank_on(troupe::runtime& rt, rank_problem& p, std::size_t chunk) {
+cost page_rank_on(troupe::runtime& rt, rank_problem& p, std::size_t chunk, std::size_t tile) {
   const auto n = static_cast<index_t>(p.nodes);
   const auto whole = [&](auto& v, index_t size) { return rt.borrow(std::span(v), {size}, troupe::tiles(size)); };
   const auto first = whole(p.first, n + 1);
   const auto from = whole(p.from, static_cast<index_t>(p.from.size()));
   const auto share = whole(p.share, n);
-  auto now = rt.array<float>({n}, troupe::tiles(n), "now"), next = rt.array<float>({n}, troupe::tiles(n), "next");
+  const auto cut = troupe::tiles(static_cast<index_t>(tile));
+  auto now = rt.array<float>({n}, cut, "now"), next = rt.array<float>({n}, cut, "next");
   const auto fill = [&] {
     const auto ranks = now.write();
     for (index_t i = 0; i < n; ++i) ranks(i) = p.at_first();

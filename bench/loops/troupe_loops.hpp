@@ -13,7 +13,7 @@ namespace bench {
 
 /// In tiles of so many rows and columns.
 cost life_on(troupe::runtime&, life_problem&, std::size_t rows, std::size_t columns);
-/// In chunks of so many nodes.
-cost page_rank_on(troupe::runtime&, rank_problem&, std::size_t chunk);
+/// In chunks of so many nodes, whose ranks lie in tiles of so many.
+cost page_rank_on(troupe::runtime&, rank_problem&, std::size_t chunk, std::size_t tile);
 
 }  // namespace bench

@@ -192,7 +192,7 @@ class openmp final : public contender {
     problem.check([&](std::size_t y, std::size_t x) { return now[y * n + x]; });
     return spent;
   }
-  std::optional<cost> page_rank(rank_problem& problem, std::size_t) override {
+  std::optional<cost> page_rank(rank_problem& problem, std::size_t, std::size_t) override {
     const int threads = threads_;
     std::vector<float> now(problem.nodes, problem.at_first()), next(problem.nodes);
     const auto step = [&] {

@@ -23,8 +23,13 @@ namespace troupe {
 template <class Derived>
 class array_maker {
  public:
-  /// A new array. Bytes are allocated tile by tile at first write; reading elements that were never written is an
-  /// error. Without tiles the array is one tile. The name is for errors and traces.
+  /// A new array. A tile gets its bytes when it is first written; reading elements that were never written is an error.
+  /// Without tiles the array is one tile. The name is for errors and traces.
+  ///
+  /// Tiles of a multiple of 64 bytes, in an array cut along its first dimension only, lie one behind the other: what is
+  /// larger than a tile, such as `all{}` or a host view of the array, is shown where it is. Of other arrays each task
+  /// that asks for such a box gets a copy; so it is with arrays that other nodes write, and under
+  /// `options::memory_bytes`.
   template <class T, std::size_t N>
   troupe::array<T, static_cast<int>(N)> array(const index_t (&size)[N], std::string name = {},
                                               const array_options& how = {}) {

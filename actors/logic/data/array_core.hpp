@@ -66,6 +66,12 @@ struct alignas(128) array_core {
   tile_bytes single_bytes;
   std::unique_ptr<tile_bytes[]> many_bytes;
 
+  // One piece of memory in which all tiles have their places, one behind the other; null: none has been needed. Once
+  // others than this machine's cores use the array, tiles lie there only if that has been missed.
+  std::atomic<std::byte*> piece{nullptr};
+  std::atomic<bool> contiguous{false};  // there are such places
+  std::atomic<bool> missed{false};      // a box had to be copied, as a tile that it touches lies elsewhere
+
   // How far windows have reached beyond tiles so far, eight bits for each dimension: tiles that are overwritten get so
   // much room. None is made any more once others than this machine's cores use the array.
   std::atomic<std::uint32_t> halo{0};
