@@ -103,7 +103,7 @@ array_core* new_array(engine& the_engine, array_spec s) {
     for (std::uint32_t t = 0; t < a->tile_count; ++t) a->states[t].valid = true;
   a->rt = &the_engine.state();
   a->stays_packed = a->tile_count == 1 || a->spec.adopted || a->rt->bounded;
-  a->contiguous = !a->rt->bounded && could_be_contiguous(*a);
+  a->places = first_placing(*a->rt, *a);
   a->id = a->rt->array_ids.fetch_add(1, std::memory_order_relaxed) + 1;
   a->rt->retain();
   a->rt->arrays.fetch_add(1, std::memory_order_relaxed);

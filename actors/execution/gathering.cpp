@@ -58,7 +58,7 @@ std::byte* run_context::tile(array_core& a, std::uint32_t t, bool overwritten) {
 // True if the tiles that a box touches lie one behind the other, so that it can be shown where they are. Tiles without
 // bytes get some.
 bool run_context::are_in_place(array_core& a, const box4& b, bool overwritten) {
-  if (!a.contiguous.load(std::memory_order_relaxed)) return false;
+  if (a.places.load(std::memory_order_relaxed) == placing::never) return false;
   point4 end = b.hi;
   for (index_t& n : end) --n;
   const std::uint32_t last = a.tile_at(end);
@@ -66,7 +66,7 @@ bool run_context::are_in_place(array_core& a, const box4& b, bool overwritten) {
     const std::byte* bytes = a.bytes[t].data.load(std::memory_order_acquire);
     if (!bytes) bytes = tile(a, t, overwritten && b.contains(a.tile_box(t)));
     if (is_in_place(a, t, bytes)) continue;
-    a.missed.store(true, std::memory_order_relaxed);
+    a.miss_places();
     return false;
   }
   return true;

@@ -39,7 +39,10 @@ const task_ops graph_part::receiver_ops{
 
 graph_part::graph_part(part_name n, outlet& o, std::vector<array_core*> shadows, std::vector<bound_tile> bound)
     : name_(std::move(n)), outlet_(o), shadows_(std::move(shadows)), bound_(std::move(bound)) {
-  for (array_core* a : shadows_) a->stays_packed.store(true, std::memory_order_relaxed);  // others own their tiles
+  for (array_core* a : shadows_) {  // others own their tiles
+    a->stays_packed.store(true, std::memory_order_relaxed);
+    a->places.store(placing::never, std::memory_order_relaxed);
+  }
 }
 
 graph_part::~graph_part() {

@@ -104,7 +104,10 @@ raw_view run_context::view_of_tile(access& x, bool restorable) {
   const box4 b = a.tile_box(x.tile);
   raw_view v;
   v.name = a.spec.name.c_str();
-  if (x.mode == access_mode::write && uses_rooms_) make_room(rt_, a, x.tile);
+  if (x.mode == access_mode::write && uses_rooms_) {
+    make_room(rt_, a, x.tile);
+    move_to_place(rt_, a, x.tile);
+  }
   v.data = tile(a, x.tile, x.mode == access_mode::write);
   v.lo = b.lo;
   v.hi = b.hi;
@@ -140,8 +143,9 @@ raw_view run_context::view_of_box(access& x, bool restorable) {
         return v;
       }
     }
-    if (tb.contains(b) || (!has_boxes_of(a) && (a.spec.adopted || are_in_place(a, b, x.mode == access_mode::write)))) {
-      v.stride = host_strides(a, first);
+    const bool inside = tb.contains(b);
+    if (inside || (!has_boxes_of(a) && (a.spec.adopted || are_in_place(a, b, x.mode == access_mode::write)))) {
+      v.stride = inside ? host_strides(a, first) : packed_strides(a.whole_box());
       v.data = element_at(a, first, tb, v.stride, b.lo);
       if (restorable) keep_for_retry(x, r, b);
       return v;

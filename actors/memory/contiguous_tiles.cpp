@@ -4,29 +4,33 @@
 #include "actors/memory/contiguous_tiles.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
-#include <cstdint>
+#include <mutex>
 
 #include <troupe/view.hpp>
 
+#include "actors/memory/large_pages.hpp"
 #include "actors/memory/runtime_state.hpp"
 
 namespace troupe::detail {
 
 namespace {
 
-constexpr std::uintptr_t page = 4096;
-
 std::size_t bytes_of_all(const array_core& a) {
   return static_cast<std::size_t>(a.whole_box().volume()) * a.spec.element;
 }
 
+bool pins(const runtime_state& rt) { return rt.tiles && rt.tiles->pins(); }
+
 // Returns memory for all tiles; null: there is none. Where devices gain by pinned tiles it is pinned or none at all: the
 // limit of what is pinned may have room for some of the tiles.
-std::byte* new_piece(runtime_state& rt, std::size_t bytes) noexcept {
+std::byte* new_piece(runtime_state& rt, const array_core& a) noexcept {
   try {
-    if (rt.tiles && rt.tiles->pins()) return rt.tiles->allocate_pinned(bytes);
-    return rt.host->allocate(bytes, element_align_max);
+    if (pins(rt)) return rt.tiles->allocate_pinned(bytes_of_all(a));
+    std::byte* const p = rt.host->allocate(bytes_of_all(a), element_align_max);
+    if (a.tile_bytes_max >= large_page / 2) use_large_pages(p, bytes_of_all(a));
+    return p;
   } catch (...) {
     return nullptr;
   }
@@ -36,49 +40,62 @@ void give_back(runtime_state& rt, std::byte* piece, std::size_t bytes) noexcept 
   rt.tiles ? rt.tiles->deallocate(piece, bytes) : rt.host->deallocate(piece, bytes, element_align_max);
 }
 
+// Gives back the pages that only a place lies on.
+void give_back_pages(std::byte* place, std::size_t bytes) noexcept {
+  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(place);
+  const std::uintptr_t first = (begin + page - 1) / page * page, end = (begin + bytes) / page * page;
+  if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
+}
+
+std::mutex& lock_of(runtime_state& rt, const array_core& a) { return rt.pieces[a.id % rt.pieces.size()]; }
+
 }  // namespace
 
-bool could_be_contiguous(const array_core& a) {
-  if (a.tile_count == 1 || a.spec.adopted || a.tile_bytes_max % element_align_max != 0) return false;
+placing first_placing(const runtime_state& rt, const array_core& a) {
+  if (rt.bounded || a.tile_count == 1 || a.spec.adopted || a.tile_bytes_max % element_align_max != 0)
+    return placing::never;
   int cut = 0;
   while (cut < rank_max && a.grid[cut] == 1) {
-    if (a.spec.size[cut] != 1) return false;
+    if (a.spec.size[cut] != 1) return placing::never;
     ++cut;
   }
   for (int d = cut + 1; d < rank_max; ++d)
-    if (a.grid[d] != 1) return false;
-  return true;
+    if (a.grid[d] != 1) return placing::never;
+  return pins(rt) ? placing::if_missed : placing::always;
 }
 
-std::byte* place_of(runtime_state& rt, array_core& a, std::uint32_t tile) noexcept {
-  if (!a.contiguous.load(std::memory_order_relaxed)) return nullptr;
-  if (a.stays_packed.load(std::memory_order_relaxed) && !a.missed.load(std::memory_order_relaxed)) return nullptr;
-  std::byte* piece = a.piece.load(std::memory_order_acquire);
+std::byte* take_place(runtime_state& rt, array_core& a, std::uint32_t tile) noexcept {
+  if (a.places.load(std::memory_order_relaxed) != placing::always) return nullptr;
+  const std::lock_guard hold(lock_of(rt, a));
+  std::byte* piece = a.piece.load(std::memory_order_relaxed);
   if (!piece) {
-    std::byte* const fresh = new_piece(rt, bytes_of_all(a));
-    if (!fresh) {
-      a.contiguous.store(false, std::memory_order_relaxed);
+    piece = new_piece(rt, a);
+    if (!piece) {
+      a.places.store(placing::never, std::memory_order_relaxed);  // it is not asked for again with every tile
       return nullptr;
     }
-    if (a.piece.compare_exchange_strong(piece, fresh, std::memory_order_acq_rel))
-      piece = fresh;
-    else
-      give_back(rt, fresh, bytes_of_all(a));
+    a.piece.store(piece, std::memory_order_release);
   }
+  ++a.in_place;
   return piece + tile * a.tile_bytes_max;
+}
+
+void leave_place(runtime_state& rt, array_core& a, std::uint32_t tile, const std::byte* now) noexcept {
+  const std::lock_guard hold(lock_of(rt, a));
+  std::byte* const piece = a.piece.load(std::memory_order_relaxed);
+  std::byte* const place = piece + tile * a.tile_bytes_max;
+  if (--a.in_place == 0) {
+    a.piece.store(nullptr, std::memory_order_release);
+    give_back(rt, piece, bytes_of_all(a));
+  } else if (now != place && !pins(rt)) {  // pinned pages stay: a driver holds on to them
+    give_back_pages(place, a.bytes_of(tile));
+  }
 }
 
 bool is_in_place(const array_core& a, std::uint32_t tile, const std::byte* bytes) {
   const std::byte* const piece = a.piece.load(std::memory_order_acquire);
   return piece && bytes == piece + tile * a.tile_bytes_max;
-}
-
-void vacate(runtime_state& rt, array_core& a, std::uint32_t tile) noexcept {
-  if (rt.tiles && rt.tiles->pins()) return;  // a driver holds on to the pages
-  const auto begin =
-      reinterpret_cast<std::uintptr_t>(a.piece.load(std::memory_order_acquire)) + tile * a.tile_bytes_max;
-  const std::uintptr_t first = (begin + page - 1) / page * page, end = (begin + a.bytes_of(tile)) / page * page;
-  if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
 }
 
 void free_piece(runtime_state& rt, array_core& a) noexcept {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "actors/memory/contiguous_tiles.hpp"
+#include "actors/memory/large_pages.hpp"
 #include "actors/memory/runtime_state.hpp"
 #include "actors/memory/tile_room.hpp"
 
@@ -38,7 +39,9 @@ std::array<index_t, rank_max> packed_strides(const box4& b) {
 }
 
 std::byte* new_tile_bytes(runtime_state& rt, std::size_t bytes) {
-  return rt.tiles ? rt.tiles->allocate(bytes) : rt.host->allocate(bytes, element_align_max);
+  std::byte* const p = rt.tiles ? rt.tiles->allocate(bytes) : rt.host->allocate(bytes, element_align_max);
+  use_large_pages(p, bytes);
+  return p;
 }
 
 namespace {
@@ -68,11 +71,14 @@ std::byte* host_tile(runtime_state& rt, array_core& a, std::uint32_t t, bool ove
     slot.store(p, std::memory_order_release);
     return p;
   }
-  std::byte* const place = place_of(rt, a, t);
+  std::byte* const place = take_place(rt, a, t);
   std::unique_lock<std::mutex> hold;
   if (rt.bounded || (place && a.spec.fill)) {
     hold = std::unique_lock(rt.makers[(a.id + t) % rt.makers.size()]);
-    if (std::byte* p = slot.load(std::memory_order_acquire)) return p;
+    if (std::byte* p = slot.load(std::memory_order_acquire)) {
+      if (place) leave_place(rt, a, t, p);
+      return p;
+    }
   }
   const auto count = static_cast<std::size_t>(b.volume());
   const std::size_t bytes = count * a.spec.element;
@@ -81,7 +87,7 @@ std::byte* host_tile(runtime_state& rt, array_core& a, std::uint32_t t, bool ove
     rt.host->fill(fresh, static_cast<const std::byte*>(a.spec.fill), a.spec.element, count);
   std::byte* expected = nullptr;
   if (!slot.compare_exchange_strong(expected, fresh, std::memory_order_acq_rel)) {
-    if (!place) give_back_bytes(rt, fresh, bytes);
+    place ? leave_place(rt, a, t, expected) : give_back_bytes(rt, fresh, bytes);
     return expected;
   }
   count_bytes(rt, bytes);
@@ -99,14 +105,14 @@ loose_bytes take_host_tile(runtime_state& rt, array_core& a, std::uint32_t t) no
 loose_bytes exchange_host_tile(runtime_state& rt, array_core& a, std::uint32_t t, loose_bytes fresh) noexcept {
   const std::size_t bytes = a.bytes_of(t);
   const std::unique_ptr<tile_room> room(a.bytes[t].room.exchange(nullptr, std::memory_order_acq_rel));
-  std::byte* const place = fresh ? place_of(rt, a, t) : nullptr;
+  std::byte* const place = fresh ? take_place(rt, a, t) : nullptr;
   if (place) std::memcpy(place, fresh.get(), bytes);
   std::byte* const now = place ? place : fresh.release();
   std::byte* const old = a.bytes[t].data.exchange(now, std::memory_order_acq_rel);
   if (old) rt.array_bytes.fetch_sub(room ? room->bytes() : bytes, std::memory_order_relaxed);
   if (now) count_bytes(rt, bytes);
   if (old && is_in_place(a, t, old)) {
-    if (old != now) vacate(rt, a, t);
+    leave_place(rt, a, t, now);
     return {nullptr, {&rt, bytes}};
   }
   return {room ? nullptr : old, {&rt, bytes}};
@@ -138,6 +144,13 @@ void make_room(runtime_state& rt, array_core& a, std::uint32_t t) noexcept {
   count_bytes(rt, room->bytes());
   a.bytes[t].data.store(room->data(), std::memory_order_release);
   a.bytes[t].room.store(room.release(), std::memory_order_release);
+}
+
+void move_to_place(runtime_state& rt, array_core& a, std::uint32_t t) noexcept {
+  if (a.places.load(std::memory_order_relaxed) != placing::always || !owns_its_bytes(a, t)) return;
+  std::byte* const place = take_place(rt, a, t);
+  if (!place) return;
+  give_back_bytes(rt, a.bytes[t].data.exchange(place, std::memory_order_acq_rel), a.bytes_of(t));
 }
 
 void free_host_tiles(runtime_state& rt, array_core& a) noexcept {

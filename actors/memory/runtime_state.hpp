@@ -38,6 +38,7 @@ struct runtime_state {
   bool bounded = false;                  // there is a host memory budget
   // Of two threads that allocate a tile one does, if bounded; of two that fill it where it lies, one does.
   std::array<std::mutex, 16> makers;
+  std::array<std::mutex, 16> pieces;  // for array_core::piece, by array; may be taken with one of `makers`
   std::unique_ptr<devices::device> host;
   std::unique_ptr<tile_memory> tiles;  // null: everything comes from the host's allocator
   std::shared_ptr<void> kernels;       // owns the kernel_info that records point to

@@ -104,7 +104,9 @@ std::vector<std::span<const std::byte>> check_part(const wire::task_descriptor& 
 void node_service_actor::take_in(const wire::array_descriptor& c) {
   array_spec s = spec_of(c);
   if (arrays_.contains(c.id)) refuse_peer("an array that is there already");
-  arrays_.emplace(c.id, new_array(engine_, std::move(s)));
+  array_core* const a = new_array(engine_, std::move(s));
+  a->place_if_missed();  // some of its tiles will be here
+  arrays_.emplace(c.id, a);
 }
 
 // Asks for the boxes of the next task. After `close_intake` no task is taken, and their pushes are forgotten.
@@ -168,6 +170,7 @@ void node_service_actor::add_access(remote_task& r, task_record& t, const wire::
     array_spec s = a->spec;
     s.fill = x.fill.data();
     a = new_array(engine_, std::move(s));
+    a->place_if_missed();
     r.arrays.push_back(a);
   } else if (x.returns) {
     retain(a);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <troupe/error.hpp>
+
 #include "actors/execution/graph_part.hpp"
 #include "actors/execution/reexecution.hpp"
 #include "actors/logic/data/directory.hpp"
@@ -60,7 +62,13 @@ void lineage_log::retain(array_core& a, std::uint32_t tile, bool overwritten) {
   const auto needed = log_.must_keep(a.id, tile);
   if (!needed) return;
   const bool takes = overwritten && owns_its_bytes(a, tile);
-  std::shared_ptr<std::byte[]> copy = takes ? take_host_tile(rt_, a, tile) : copy_of(a, tile);
+  std::shared_ptr<std::byte[]> copy;
+  try {
+    copy = takes ? take_host_tile(rt_, a, tile) : copy_of(a, tile);
+  } catch (const error& e) {  // the value is lost if its tile is, as if it had not been wanted
+    if (e.code() != errc::out_of_memory) throw;
+    return;
+  }
   if (log_.kept(*needed, a.bytes_of(tile))) retained_[key_of(*needed)] = std::move(copy);
 }
 

@@ -3,9 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "devices/host/host_device.hpp"
 
-#include <sys/mman.h>
 #include <unistd.h>
-#include <cstdint>
 #include <cstring>
 #include <new>
 
@@ -14,17 +12,6 @@
 namespace troupe::devices {
 
 namespace {
-
-// Has large memory come in large pages, where the system gives them to those who ask: so much is mapped anew each time,
-// and to touch it first would take as long as to compute with it.
-void advise(void* memory, std::size_t bytes) noexcept {
-  constexpr std::size_t least = std::size_t{32} << 20;
-  constexpr std::uintptr_t large = std::uintptr_t{2} << 20;
-  if (bytes < least) return;
-  const auto at = reinterpret_cast<std::uintptr_t>(memory);
-  const std::uintptr_t begin = (at + large - 1) / large * large, end = (at + bytes) / large * large;
-  ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
-}
 
 class host_device final : public device {
  public:
@@ -42,7 +29,6 @@ class host_device final : public device {
     if (!p)
       throw error(errc::out_of_memory, "host memory: " + std::to_string(bytes) +
                                            " bytes could not be had; free handles or use smaller tiles");
-    advise(p, bytes);
     return static_cast<std::byte*>(p);
   }
   void deallocate(std::byte* p, std::size_t, std::size_t align) noexcept override {

@@ -97,6 +97,28 @@ TEST(contiguous, parts_and_windows_over_several_tiles_are_where_the_tiles_are) {
       ASSERT_EQ(sums(y, x), 100 * (std::max<index_t>(y - 1, 0) + std::min<index_t>(y + 1, 29)) + 2 * x);
 }
 
+TEST(contiguous, rows_of_one_long_row_have_its_length) {
+  runtime rt(options{.threads = 2});
+  const auto a = rt.filled<double>({1, 1000}, tiles(1, 64), 1.0, "a");
+  const auto seen = a.read();
+  EXPECT_EQ(seen.stride(0), 1000);
+  EXPECT_EQ(seen(0, 999), 1.0);
+}
+
+TEST(contiguous, an_update_with_two_names_shows_both_the_same) {
+  runtime rt(options{.threads = 2});
+  const auto a = rt.array<std::int64_t>({64}, tiles(16), "a");
+  count_up(rt, a);
+  rt.spawn(
+        [](view<const std::int64_t, 1> r, view<std::int64_t, 1> u) {
+          EXPECT_EQ(r.data(), u.data());
+          for (index_t i = 0; i < 64; ++i) u(i) = r(i) + 1;
+        },
+        read(a), update(a))
+      .get();
+  EXPECT_EQ(a.read()(63), 64);
+}
+
 TEST(contiguous, tiles_are_changed_where_they_are) {
   runtime rt(options{.threads = 2});
   const auto a = rt.array<std::int64_t>({640}, tiles(64), "a");

@@ -37,6 +37,10 @@ struct tile_bytes {
   std::atomic<tile_room*> room{nullptr};  // owned, but by stand-ins
 };
 
+/// When tiles that get bytes get them in their places, one behind the other (memory/contiguous_tiles.hpp): never, once
+/// a box had to be copied because some are elsewhere, or from the start.
+enum class placing : unsigned char { never, if_missed, always };
+
 struct alignas(128) array_core {
   array_core();
   ~array_core();
@@ -66,11 +70,10 @@ struct alignas(128) array_core {
   tile_bytes single_bytes;
   std::unique_ptr<tile_bytes[]> many_bytes;
 
-  // One piece of memory in which all tiles have their places, one behind the other; null: none has been needed. Once
-  // others than this machine's cores use the array, tiles lie there only if that has been missed.
+  // One piece of memory in which all tiles have their places; null: no tile is in its place.
   std::atomic<std::byte*> piece{nullptr};
-  std::atomic<bool> contiguous{false};  // there are such places
-  std::atomic<bool> missed{false};      // a box had to be copied, as a tile that it touches lies elsewhere
+  std::uint32_t in_place = 0;  // tiles that are, or are about to be; with a lock of `runtime_state::pieces`
+  std::atomic<placing> places{placing::never};
 
   // How far windows have reached beyond tiles so far, eight bits for each dimension: tiles that are overwritten get so
   // much room. None is made any more once others than this machine's cores use the array.
@@ -88,6 +91,16 @@ struct alignas(128) array_core {
     while (n != 0)
       if (handles.compare_exchange_weak(n, n + kept_once, std::memory_order_acq_rel)) return true;
     return false;
+  }
+  /// Has tiles get bytes in their places only once that is missed: others than this machine's cores use the array.
+  void place_if_missed() {
+    auto from = placing::always;
+    places.compare_exchange_strong(from, placing::if_missed, std::memory_order_relaxed);
+  }
+  /// Notes that a box had to be copied because tiles are elsewhere.
+  void miss_places() {
+    auto from = placing::if_missed;
+    places.compare_exchange_strong(from, placing::always, std::memory_order_relaxed);
   }
   /// True if the bytes belong to the caller, which gets them back when the last handle is gone.
   bool is_borrowed() const { return spec.adopted && !spec.owner; }

@@ -29,10 +29,21 @@ std::string name_of(const task_record& t) {
 
 // ---- edges ----------------------------------------------------------------------------------------------------------
 
+namespace {
+// True if a task has been linked to another one for what is asked now, as the last of its successors. A step of a
+// stencil overwrites what those read that it reads from: half of its edges would be there twice.
+bool waits_already(const task_record& to, const task_record& from, bool data) {
+  if (detail::successors_added(from) == 0) return false;
+  const detail::successor newest = detail::newest_successor(from);
+  return newest.task == &to && (newest.data || !data);
+}
+}  // namespace
+
 bool dependencies::link(task_ref from, task_record& to, bool data) {
   // Compares numbers, not records: the record may have been reused for this very task.
   if (noted_ && from.sequence != 0 && from.sequence != to.sequence) noted_->emplace_back(from.sequence, to.sequence);
   if (!alive(from) || from.task == &to || detail::is_sealed(*from.task)) return false;
+  if (waits_already(to, *from.task, data)) return true;
   const bool early = (to.marks & detail::mark_early) != 0;
   if (added_.size() == added_.capacity()) added_.reserve(2 * added_.size() + 16);  // nothing is thrown halfway
   const std::uint32_t place = detail::add_successor(*from.task, {&to, data, early}, blocks_);

@@ -115,8 +115,9 @@ class dependencies {
     task.successor_count.store(0, std::memory_order_relaxed);
   }
 
-  /// Adds the edge and returns true; returns false if `from` has retired, or released its successors. Where others may
-  /// release them meanwhile that is looked at again by `order`, which alone may be the caller then.
+  /// Adds the edge, unless it is there, and returns true; returns false if `from` has retired, or released its
+  /// successors. Where others may release them meanwhile that is looked at again by `order`, which alone may be the
+  /// caller then.
   bool link(task_ref from, task_record& to, bool data);
   /// True if a path of unfinished tasks leads from one to the other. Linear in the edges; for diagnosis.
   bool reaches(task_record& from, const task_record& to) { return reaches(from, &to); }

@@ -41,6 +41,7 @@ inline void leaves_host(array_core& a) {
   if (a.coherence) return;
   a.coherence = std::make_unique<detail::array_coherence>(a.tile_count);
   a.stays_packed.store(true, std::memory_order_relaxed);
+  a.place_if_missed();
 }
 
 /// True if the access is one whole tile.

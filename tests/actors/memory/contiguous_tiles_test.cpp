@@ -20,6 +20,13 @@ using test::tiled_matrix;
 using troupe::index_t;
 using word = std::uint32_t;
 
+/// A device that gains by pinned memory.
+class pins_all final : public troupe::devices::page_pinning {
+ public:
+  outcome pin(std::byte*, std::size_t) override { return outcome::pinned; }
+  void unpin(std::byte*) noexcept override {}
+};
+
 class contiguous_tiles : public testing::Test {
  protected:
   runtime_state& rt() { return *memory.state; }
@@ -29,13 +36,13 @@ class contiguous_tiles : public testing::Test {
         : tiled_matrix(m, size, columns, tile_rows, tile_columns), rt(*m.state) {
       core.tile_bytes_max = static_cast<std::size_t>(tile_rows * tile_columns) * sizeof(word);
       core.stays_packed = false;
-      core.contiguous = could_be_contiguous(core);
+      core.places = first_placing(rt, core);
     }
     ~rows() { free_host_tiles(rt, core); }
     runtime_state& rt;
   };
   bool could_be(index_t size, index_t columns, index_t tile_rows, index_t tile_columns) {
-    return rows(memory, size, columns, tile_rows, tile_columns).core.contiguous;
+    return rows(memory, size, columns, tile_rows, tile_columns).core.places == placing::always;
   }
   test::host_memory_alone memory;
 };
@@ -69,11 +76,12 @@ TEST_F(contiguous_tiles, lie_one_behind_the_other_and_are_counted_each) {
 
 TEST_F(contiguous_tiles, leave_their_place_and_find_it_again) {
   rows m(memory, 2048, 16, 1024, 16);  // 64 KiB each
+  host_tile(rt(), m.core, 0, true);
   const word seven = 7;
   m.core.spec.fill = &seven;
   std::byte* const at = host_tile(rt(), m.core, 1, false);
   EXPECT_EQ(take_host_tile(rt(), m.core, 1), nullptr) << "there is nothing to be taken";
-  EXPECT_EQ(rt().array_bytes, 0u);
+  EXPECT_EQ(rt().array_bytes, m.core.bytes_of(0));
   EXPECT_EQ(host_tile(rt(), m.core, 1, false), at);
   std::vector<word> now(1024 * 16);
   std::memcpy(now.data(), at, m.core.bytes_of(1));
@@ -82,8 +90,9 @@ TEST_F(contiguous_tiles, leave_their_place_and_find_it_again) {
 
 TEST_F(contiguous_tiles, of_arrays_that_others_use_lie_elsewhere_until_that_is_missed) {
   rows m(memory, 2048, 16, 1024, 16);
+  host_tile(rt(), m.core, 0, true);
   std::byte* const at = host_tile(rt(), m.core, 1, true);
-  m.core.stays_packed = true;
+  m.core.place_if_missed();
   loose_bytes other = new_loose_bytes(rt(), m.core.bytes_of(1));
   std::byte* const elsewhere = other.get();
   EXPECT_EQ(exchange_host_tile(rt(), m.core, 1, std::move(other)), nullptr);
@@ -93,14 +102,74 @@ TEST_F(contiguous_tiles, of_arrays_that_others_use_lie_elsewhere_until_that_is_m
   EXPECT_NE(host_tile(rt(), m.core, 1, true), at);
   EXPECT_TRUE(owns_its_bytes(m.core, 1));
 
-  m.core.missed = true;
+  m.core.miss_places();
   loose_bytes more = new_loose_bytes(rt(), m.core.bytes_of(1));
   std::memset(more.get(), 5, m.core.bytes_of(1));
   EXPECT_TRUE(exchange_host_tile(rt(), m.core, 1, std::move(more))) << "what lay elsewhere";
   EXPECT_EQ(host_tile(rt(), m.core, 1, false), at);
   EXPECT_EQ(std::vector<std::byte>(at, at + m.core.bytes_of(1)),
             std::vector<std::byte>(m.core.bytes_of(1), std::byte{5}));
-  EXPECT_EQ(rt().array_bytes, m.core.bytes_of(1));
+  EXPECT_EQ(rt().array_bytes, 2 * m.core.bytes_of(1));
+}
+
+TEST_F(contiguous_tiles, move_to_their_places_when_they_are_overwritten) {
+  rows m(memory, 8, 16, 4, 16);
+  m.core.place_if_missed();
+  std::byte* const before = host_tile(rt(), m.core, 0, true);
+  move_to_place(rt(), m.core, 0);
+  EXPECT_EQ(host_tile(rt(), m.core, 0, true), before) << "nobody has missed it";
+  m.core.miss_places();
+  move_to_place(rt(), m.core, 0);
+  EXPECT_TRUE(is_in_place(m.core, 0, host_tile(rt(), m.core, 0, true)));
+  EXPECT_EQ(rt().array_bytes, m.core.bytes_of(0));
+  EXPECT_EQ(memory.host().in_use, 8 * 16 * sizeof(word)) << "its old bytes are freed";
+  move_to_place(rt(), m.core, 1);
+  EXPECT_EQ(rt().array_bytes, m.core.bytes_of(0)) << "a tile without bytes gets none";
+}
+
+TEST_F(contiguous_tiles, take_their_memory_with_them_when_the_last_one_leaves) {
+  rows m(memory, 8, 16, 4, 16);
+  host_tile(rt(), m.core, 0, true);
+  host_tile(rt(), m.core, 1, true);
+  free_host_tile(rt(), m.core, 0);
+  EXPECT_EQ(memory.host().in_use, 8 * 16 * sizeof(word));
+  free_host_tile(rt(), m.core, 1);
+  EXPECT_EQ(memory.host().in_use, 0u);
+  EXPECT_TRUE(is_in_place(m.core, 1, host_tile(rt(), m.core, 1, true))) << "it comes back";
+}
+
+TEST_F(contiguous_tiles, share_one_piece_whoever_comes_first) {
+  for (int round = 0; round < 50; ++round) {
+    rows m(memory, 8 * 4, 16, 4, 16);
+    memory.host().allocations = 0;
+    std::latch all_there(8);
+    {
+      std::vector<std::jthread> threads;
+      for (std::uint32_t t = 0; t < 8; ++t)
+        threads.emplace_back([&, t] {
+          all_there.arrive_and_wait();
+          host_tile(rt(), m.core, t, true);
+        });
+    }
+    EXPECT_EQ(memory.host().allocations, 1);
+    EXPECT_EQ(m.core.in_place, 8u);
+  }
+}
+
+TEST_F(contiguous_tiles, are_pinned_as_a_whole_only_once_that_is_missed) {
+  rt().tiles = std::make_unique<tile_memory>(memory.host());
+  std::vector<std::unique_ptr<troupe::devices::page_pinning>> one;
+  one.push_back(std::make_unique<pins_all>());
+  rt().tiles->pin_for(std::move(one), 1 << 26);
+  {
+    rows m(memory, 64, 16, 4, 16);
+    host_tile(rt(), m.core, 0, true);
+    EXPECT_TRUE(owns_its_bytes(m.core, 0));
+    m.core.miss_places();
+    host_tile(rt(), m.core, 1, true);
+    EXPECT_FALSE(owns_its_bytes(m.core, 1));
+  }
+  rt().tiles->unpin_all();
 }
 
 TEST_F(contiguous_tiles, give_back_the_pages_that_they_leave) {
@@ -120,6 +189,7 @@ TEST_F(contiguous_tiles, are_filled_once_by_whoever_comes_first) {
     const word seven = 7;
     m.core.spec.fill = &seven;
     memory.host().fills = 0;
+    const auto tile = static_cast<std::uint32_t>(round % 4);
     constexpr int count = 6;
     std::vector<std::byte*> got(count);
     std::latch all_there(count);
@@ -128,12 +198,12 @@ TEST_F(contiguous_tiles, are_filled_once_by_whoever_comes_first) {
       for (int i = 0; i < count; ++i)
         threads.emplace_back([&, i] {
           all_there.arrive_and_wait();
-          got[static_cast<std::size_t>(i)] = host_tile(rt(), m.core, 2, false);
+          got[static_cast<std::size_t>(i)] = host_tile(rt(), m.core, tile, false);
         });
     }
     EXPECT_EQ(std::set<std::byte*>(got.begin(), got.end()).size(), 1u);
     EXPECT_EQ(memory.host().fills, 1);
-    EXPECT_EQ(rt().array_bytes, m.core.bytes_of(2));
+    EXPECT_EQ(rt().array_bytes, m.core.bytes_of(tile));
   }
   EXPECT_EQ(memory.host().in_use, 0u);
 }
@@ -141,13 +211,13 @@ TEST_F(contiguous_tiles, are_filled_once_by_whoever_comes_first) {
 TEST_F(contiguous_tiles, are_apart_where_there_is_no_memory_for_all_or_others_use_the_array) {
   rows m(memory, 8, 16, 4, 16);
   memory.host().full = true;
-  EXPECT_EQ(place_of(rt(), m.core, 0), nullptr);
+  EXPECT_EQ(take_place(rt(), m.core, 0), nullptr);
   memory.host().full = false;
   EXPECT_TRUE(host_tile(rt(), m.core, 0, true));
   EXPECT_TRUE(owns_its_bytes(m.core, 0)) << "it is not tried again";
 
   rows far(memory, 8, 16, 4, 16);
-  far.core.stays_packed = true;
+  far.core.place_if_missed();
   EXPECT_TRUE(host_tile(rt(), far.core, 0, true));
   EXPECT_TRUE(owns_its_bytes(far.core, 0));
 }
@@ -160,8 +230,9 @@ TEST_F(contiguous_tiles, may_get_room_around_them_instead) {
   EXPECT_NE(host_tile(rt(), m.core, 0, false), place);
   EXPECT_FALSE(is_in_place(m.core, 0, host_tile(rt(), m.core, 0, false)));
   EXPECT_FALSE(owns_its_bytes(m.core, 0));
+  EXPECT_EQ(m.core.piece, nullptr) << "no tile is in its place";
   free_host_tile(rt(), m.core, 0);
-  EXPECT_EQ(host_tile(rt(), m.core, 0, true), place);
+  EXPECT_TRUE(is_in_place(m.core, 0, host_tile(rt(), m.core, 0, true)));
 }
 
 }  // namespace

@@ -146,6 +146,37 @@ TEST_F(dependencies, makes_one_edge_per_read_after_a_write) {
   EXPECT_EQ(world.ready.size(), n);
 }
 
+TEST_F(dependencies, makes_one_edge_between_two_tasks_of_a_stencil_that_steps_back_and_forth) {
+  array_core& a = world.array({8}, {4});
+  array_core& b = world.array({8}, {4});
+  task_record* last[2] = {};
+  for (int step = 0; step < 4; ++step) {
+    array_core& from = step % 2 == 0 ? a : b;
+    array_core& to = step % 2 == 0 ? b : a;
+    task_record* now[2];
+    for (int i = 0; i < 2; ++i)
+      now[i] = &world.submitted(
+          {{&from, reads, line(0, 4)}, {&from, reads, line(4, 8)}, {&to, writes, line(4 * i, 4 * i + 4)}});
+    for (int i = 0; i < 2 && step > 0; ++i) {
+      EXPECT_EQ(now[i]->pending, 2) << "it reads what both have written, and overwrites what both have read";
+      EXPECT_EQ(successors_of(*last[i]), 2u);
+    }
+    std::copy(now, now + 2, last);
+  }
+}
+
+TEST_F(dependencies, makes_a_second_edge_where_the_first_carries_no_failure) {
+  array_core& a = world.array({4}, {4});
+  array_core& b = world.array({4}, {4});
+  task_record& first = world.submitted({{&a, reads, line(0, 4)}, {&b, writes, line(0, 4)}});
+  task_record& second = world.submitted({{&a, writes, line(0, 4)}, {&b, reads, line(0, 4)}});
+  EXPECT_EQ(second.pending, 2);
+  const auto error = some_error();
+  world.complete(first, error);
+  EXPECT_EQ(second.error, error);
+  EXPECT_TRUE(world.is_ready(second) || second.pending == 0);
+}
+
 TEST_F(dependencies, prunes_finished_readers_so_that_reads_without_writes_stay_bounded) {
   array_core& a = world.array({4}, {4});
   for (int i = 0; i < 5000; ++i) world.complete(on(a, reads, line(0, 4)));
