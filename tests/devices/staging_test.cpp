@@ -375,7 +375,9 @@ TEST_F(gpu_staging, of_two_small_copies_to_the_same_memory_the_later_one_stays) 
       copy_out(0, back, p);
       a.wait(1, 0, a.record(0, false));
       const auto pinning = source->pinning(0);
-      if (pinned) ASSERT_EQ(pinning->pin(bytes, back.size() * 4), page_pinning::outcome::pinned);
+      if (pinned) {
+        ASSERT_EQ(pinning->pin(bytes, back.size() * 4), page_pinning::outcome::pinned);
+      }
       copy_out(1, back, q);
       finish(1);
       finish(0);
