@@ -23,8 +23,8 @@ std::size_t bytes_of_all(const array_core& a) {
 
 bool pins(const runtime_state& rt) { return rt.tiles && rt.tiles->pins(); }
 
-// Returns memory for all tiles; null: there is none. Where devices gain by pinned tiles it is pinned or none at all: the
-// limit of what is pinned may have room for some of the tiles.
+// Returns memory for all tiles; null: there is none. Where devices gain by pinned tiles it is pinned or none at all:
+// the limit of what is pinned may have room for some of the tiles.
 std::byte* new_piece(runtime_state& rt, const array_core& a) noexcept {
   try {
     if (pins(rt)) return rt.tiles->allocate_pinned(bytes_of_all(a));

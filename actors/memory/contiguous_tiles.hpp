@@ -18,14 +18,14 @@
 namespace troupe::detail {
 
 /// Returns when tiles of a new array are to get bytes in their places: never, unless tiles one behind the other are the
-/// array in order, and each then begins as tiles have to; only if that is missed, where devices gain by pinned tiles, as
-/// the whole piece would be pinned for its first tile.
+/// array in order, and each then begins as tiles have to; only if that is missed, where devices gain by pinned tiles,
+/// as the whole piece would be pinned for its first tile.
 placing first_placing(const runtime_state&, const array_core&);
 /// Returns the place of a tile that is about to get bytes, and counts it; the first caller for an array allocates the
 /// memory for all. Null: the tile gets bytes elsewhere.
 std::byte* take_place(runtime_state&, array_core&, std::uint32_t tile) noexcept;
-/// Uncounts a place, whose tile has other bytes `now` (null: none), and gives its pages back; or a place that was counted
-/// twice, if those are the bytes in it. No thread may use the place, but in the second case.
+/// Uncounts a place, whose tile has other bytes `now` (null: none), and gives its pages back; or a place that was
+/// counted twice, if those are the bytes in it. No thread may use the place, but in the second case.
 void leave_place(runtime_state&, array_core&, std::uint32_t tile, const std::byte* now) noexcept;
 /// True if these bytes of a tile are in its place, and not an allocation of their own.
 bool is_in_place(const array_core&, std::uint32_t tile, const std::byte* bytes);

@@ -49,7 +49,8 @@ struct saved_tile {
 /// Returns the distances between neighbours in a tile's host bytes, in elements.
 std::array<index_t, rank_max> host_strides(const array_core&, std::uint32_t tile);
 /// Gives a tile that is about to be overwritten as a whole as much room around it as windows have needed so far; where
-/// there is no memory for that, or it would take more than the tile, it stays as it is. No other thread may use the tile.
+/// there is no memory for that, or it would take more than the tile, it stays as it is. No other thread may use the
+/// tile.
 void make_room(runtime_state&, array_core&, std::uint32_t tile) noexcept;
 /// Gives a tile that is about to be overwritten as a whole bytes in its place, if it has bytes of its own elsewhere and
 /// that has been missed. No other thread may use the tile.

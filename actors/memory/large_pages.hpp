@@ -13,8 +13,8 @@ namespace troupe::detail {
 inline constexpr std::size_t large_page = std::size_t{2} << 20;
 
 /// Has memory come in large pages where the system gives them to those who ask, if it is larger than what allocators
-/// keep for later: to touch it first would take as long as to compute with it. Not for memory that is used in parts much
-/// smaller than a large page, as each page becomes resident as a whole.
+/// keep for later: to touch it first would take as long as to compute with it. Not for memory that is used in parts
+/// much smaller than a large page, as each page becomes resident as a whole.
 inline void use_large_pages(std::byte* memory, std::size_t bytes) noexcept {
   constexpr std::size_t least = std::size_t{32} << 20;
   if (bytes < least) return;

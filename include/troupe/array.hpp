@@ -136,9 +136,9 @@ class array {
   }
 
   /// Waits for the tasks that write this array, then gives the host read access. The view is shown where the elements
-  /// are if the array is adopted, or has one tile, or tiles one behind the other (`rt.array`): a whole array is contiguous
-  /// then, rows of a sub-array lie as `view::stride` says. Else it is a contiguous copy made for the occasion.
-  /// Throws what the writing task threw, and `error(uninitialized_read)`.
+  /// are if the array is adopted, or has one tile, or tiles one behind the other (`rt.array`): a whole array is
+  /// contiguous then, rows of a sub-array lie as `view::stride` says. Else it is a contiguous copy made for the
+  /// occasion. Throws what the writing task threw, and `error(uninitialized_read)`.
   host_view<const T, N> read() const { return *open<const T>(access_mode::read, forever()); }
   /// Waits for readers and writers, then gives write access; every element must be written. Rows lie as `view::stride`
   /// says.

@@ -38,8 +38,8 @@ class submitter {
   /// Throws `error(bad_argument)` for an empty handle or future and for an array of another runtime;
   /// `error(overlapping_write)` if two accesses touch the same element and one of them changes it: pass the array once,
   /// with `update` (`read` and `update` of exactly the same box are taken for that: both views may be of the same
-  /// memory); `error(no_executor)` and `error(no_resource)` if no executor is in the scope of `options` or has its quantities; `error(out_of_memory)` if
-  /// there is no memory for the task; `error(runtime_stopped)` after a shutdown.
+  /// memory); `error(no_executor)` and `error(no_resource)` if no executor is in the scope of `options` or has its
+  /// quantities; `error(out_of_memory)` if there is no memory for the task; `error(runtime_stopped)` after a shutdown.
   template <detail::body F, class... A>
   auto spawn(F&& f, const A&... args) {
     return spawn_at(to(), std::forward<F>(f), args...);

@@ -25,8 +25,8 @@ namespace troupe {
 
 /// Alignment in bytes at which views of whole tiles begin, partials, and copies that are made for windows and host
 /// views. Elements whose type asks for more do not compile. Parts of tiles, windows that are shown where their tile is,
-/// and boxes over several tiles that lie one behind the other begin where their first element is; memory that is adopted
-/// or borrowed lies as its owner has placed it.
+/// and boxes over several tiles that lie one behind the other begin where their first element is; memory that is
+/// adopted or borrowed lies as its owner has placed it.
 inline constexpr std::size_t element_align_max = 64;
 
 namespace detail {

@@ -69,8 +69,9 @@ class dependencies {
       : around_(s), recorded_(recorded), sequence_(recorded ? std::uint64_t{1} << 63 : 0) {}
 
   /// Orders a newly submitted task after those before it, in program order. Afterwards `task.pending` counts its
-  /// unfinished predecessors (plus what the caller put there, at least one); others may lower it at once if it is early. Combine tasks made on the way are appended
-  /// to `combines`, already ordered. A task with mark_early is an early successor of all that it comes after.
+  /// unfinished predecessors (plus what the caller put there, at least one); others may lower it at once if it is
+  /// early. Combine tasks made on the way are appended to `combines`, already ordered. A task with mark_early is an
+  /// early successor of all that it comes after.
   void order(task_record& task, std::vector<task_record*>& combines);
   /// Returns the arrays in memory of the caller's with a reduction that is still open: nobody has read its result.
   const std::unordered_set<array_core*>& reduced_outside() const { return reduced_outside_; }
