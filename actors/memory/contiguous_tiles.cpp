@@ -4,8 +4,8 @@
 #include "actors/memory/contiguous_tiles.hpp"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
+#include <cstdint>
 #include <mutex>
 
 #include <troupe/view.hpp>
@@ -21,28 +21,55 @@ std::size_t bytes_of_all(const array_core& a) {
   return static_cast<std::size_t>(a.whole_box().volume()) * a.spec.element;
 }
 
+// Larger pieces are mapped, as allocators keep what is freed of such sizes in each thread's share of the heap: hundreds
+// of MiB were left of a loop that made arrays and dropped them.
+constexpr std::size_t allocated_max = std::size_t{1} << 20;
+
+// Maps memory; null: there is none. That for large pages begins with one, so that a tile lies on as few as possible.
+std::byte* map(std::size_t bytes, bool large) noexcept {
+  const std::size_t spare = large ? large_page : 0;
+  void* const got = ::mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (got == MAP_FAILED) return nullptr;
+  auto* const p = static_cast<std::byte*>(got);
+  if (!large) return p;
+  const auto rounded = [](std::size_t n) { return (n + page_size() - 1) / page_size() * page_size(); };
+  const std::size_t head = (large_page - reinterpret_cast<std::uintptr_t>(p) % large_page) % large_page;
+  const std::size_t end = head + rounded(bytes), all = rounded(bytes + spare);
+  if (head != 0) ::munmap(p, head);
+  if (end < all) ::munmap(p + end, all - end);
+  use_large_pages(p + head, bytes);
+  return p + head;
+}
+
+// Smaller tiles would each make a large page resident.
+bool wants_large_pages(const array_core& a) { return a.tile_bytes_max >= large_page / 2; }
+
 bool pins(const runtime_state& rt) { return rt.tiles && rt.tiles->pins(); }
 
 // Returns memory for all tiles; null: there is none. Where devices gain by pinned tiles it is pinned or none at all:
 // the limit of what is pinned may have room for some of the tiles.
-std::byte* new_piece(runtime_state& rt, const array_core& a) noexcept {
+std::byte* new_piece(runtime_state& rt, array_core& a) noexcept {
+  const std::size_t bytes = bytes_of_all(a);
+  a.piece_mapped = !pins(rt) && bytes > allocated_max;
+  if (a.piece_mapped) return map(bytes, wants_large_pages(a));
   try {
-    if (pins(rt)) return rt.tiles->allocate_pinned(bytes_of_all(a));
-    std::byte* const p = rt.host->allocate(bytes_of_all(a), element_align_max);
-    if (a.tile_bytes_max >= large_page / 2) use_large_pages(p, bytes_of_all(a));
-    return p;
+    return pins(rt) ? rt.tiles->allocate_pinned(bytes) : rt.host->allocate(bytes, element_align_max);
   } catch (...) {
     return nullptr;
   }
 }
 
-void give_back(runtime_state& rt, std::byte* piece, std::size_t bytes) noexcept {
-  rt.tiles ? rt.tiles->deallocate(piece, bytes) : rt.host->deallocate(piece, bytes, element_align_max);
+void give_back(runtime_state& rt, const array_core& a, std::byte* piece) noexcept {
+  const std::size_t bytes = bytes_of_all(a);
+  if (a.piece_mapped)
+    ::munmap(piece, bytes);
+  else
+    rt.tiles ? rt.tiles->deallocate(piece, bytes) : rt.host->deallocate(piece, bytes, element_align_max);
 }
 
 // Gives back the pages that only a place lies on.
 void give_back_pages(std::byte* place, std::size_t bytes) noexcept {
-  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t page = page_size();
   const auto begin = reinterpret_cast<std::uintptr_t>(place);
   const std::uintptr_t first = (begin + page - 1) / page * page, end = (begin + bytes) / page * page;
   if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
@@ -87,7 +114,7 @@ void leave_place(runtime_state& rt, array_core& a, std::uint32_t tile, const std
   std::byte* const place = piece + tile * a.tile_bytes_max;
   if (--a.in_place == 0) {
     a.piece.store(nullptr, std::memory_order_release);
-    give_back(rt, piece, bytes_of_all(a));
+    give_back(rt, a, piece);
   } else if (now != place && !pins(rt)) {  // pinned pages stay: a driver holds on to them
     give_back_pages(place, a.bytes_of(tile));
   }
@@ -99,8 +126,7 @@ bool is_in_place(const array_core& a, std::uint32_t tile, const std::byte* bytes
 }
 
 void free_piece(runtime_state& rt, array_core& a) noexcept {
-  if (std::byte* const piece = a.piece.exchange(nullptr, std::memory_order_acq_rel))
-    give_back(rt, piece, bytes_of_all(a));
+  if (std::byte* const piece = a.piece.exchange(nullptr, std::memory_order_acq_rel)) give_back(rt, a, piece);
 }
 
 }  // namespace troupe::detail

@@ -1,9 +1,10 @@
-// What this file is for: large pages for memory that is so large that it is mapped anew each time.
+// What this file is for: sizes of pages, and large ones for memory that is so large that it is mapped anew each time.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,12 @@
 namespace troupe::detail {
 
 inline constexpr std::size_t large_page = std::size_t{2} << 20;
+
+/// Returns the size of the system's usual pages.
+inline std::size_t page_size() noexcept {
+  static const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return size;
+}
 
 /// Has memory come in large pages where the system gives them to those who ask, if it is larger than what allocators
 /// keep for later: to touch it first would take as long as to compute with it. Not for memory that is used in parts

@@ -28,7 +28,8 @@ class array_maker {
   ///
   /// Tiles of a multiple of 64 bytes, in an array cut along its first dimension only, lie one behind the other: what is
   /// larger than a tile, such as `all{}` or a host view of the array, is shown where it is. Of other arrays each task
-  /// that asks for such a box gets a copy; so it is with arrays that other nodes write, and under
+  /// that asks for such a box gets a copy. So it may be with arrays that are read through windows with borders, whose
+  /// tiles then have room around them, and with those that devices or other nodes write; and it is under
   /// `options::memory_bytes`.
   template <class T, std::size_t N>
   troupe::array<T, static_cast<int>(N)> array(const index_t (&size)[N], std::string name = {},

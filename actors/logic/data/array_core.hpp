@@ -73,6 +73,7 @@ struct alignas(128) array_core {
   // One piece of memory in which all tiles have their places; null: no tile is in its place.
   std::atomic<std::byte*> piece{nullptr};
   std::uint32_t in_place = 0;  // tiles that are, or are about to be; with a lock of `runtime_state::pieces`
+  bool piece_mapped = false;   // it is not from an allocator; with the same lock
   std::atomic<placing> places{placing::never};
 
   // How far windows have reached beyond tiles so far, eight bits for each dimension: tiles that are overwritten get so

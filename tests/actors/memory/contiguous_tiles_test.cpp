@@ -138,6 +138,22 @@ TEST_F(contiguous_tiles, take_their_memory_with_them_when_the_last_one_leaves) {
   EXPECT_TRUE(is_in_place(m.core, 1, host_tile(rt(), m.core, 1, true))) << "it comes back";
 }
 
+TEST_F(contiguous_tiles, of_large_arrays_lie_in_mapped_memory) {
+  for (const index_t rows_of_tile : {index_t{2048}, index_t{40'000}}) {  // the second one in large pages
+    rows m(memory, 16 * rows_of_tile + 5, 16, rows_of_tile, 16);
+    for (std::uint32_t t = 0; t < m.core.tile_count; ++t)
+      std::memset(host_tile(rt(), m.core, t, true), 1, m.core.bytes_of(t));
+    EXPECT_EQ(memory.host().allocations, 0);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(host_tile(rt(), m.core, 0, true)) % troupe::element_align_max, 0u);
+    EXPECT_EQ(rt().array_bytes, static_cast<std::size_t>(16 * rows_of_tile + 5) * 16 * sizeof(word));
+    for (std::uint32_t t = 0; t < m.core.tile_count; ++t) free_host_tile(rt(), m.core, t);
+    EXPECT_EQ(m.core.piece, nullptr);
+    host_tile(rt(), m.core, 1, true);
+    free_host_tiles(rt(), m.core);
+    EXPECT_EQ(rt().array_bytes, 0u);
+  }
+}
+
 TEST_F(contiguous_tiles, share_one_piece_whoever_comes_first) {
   for (int round = 0; round < 50; ++round) {
     rows m(memory, 8 * 4, 16, 4, 16);
