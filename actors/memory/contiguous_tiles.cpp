@@ -10,6 +10,7 @@
 
 #include <troupe/view.hpp>
 
+#include "actors/memory/host_tiles.hpp"
 #include "actors/memory/large_pages.hpp"
 #include "actors/memory/runtime_state.hpp"
 
@@ -25,24 +26,10 @@ std::size_t bytes_of_all(const array_core& a) {
 // of MiB were left of a loop that made arrays and dropped them.
 constexpr std::size_t allocated_max = std::size_t{1} << 20;
 
-// Maps memory; null: there is none. That for large pages begins with one, so that a tile lies on as few as possible.
-std::byte* map(std::size_t bytes, bool large) noexcept {
-  const std::size_t spare = large ? large_page : 0;
-  void* const got = ::mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (got == MAP_FAILED) return nullptr;
-  auto* const p = static_cast<std::byte*>(got);
-  if (!large) return p;
-  const auto rounded = [](std::size_t n) { return (n + page_size() - 1) / page_size() * page_size(); };
-  const std::size_t head = (large_page - reinterpret_cast<std::uintptr_t>(p) % large_page) % large_page;
-  const std::size_t end = head + rounded(bytes), all = rounded(bytes + spare);
-  if (head != 0) ::munmap(p, head);
-  if (end < all) ::munmap(p + end, all - end);
-  use_large_pages(p + head, bytes);
-  return p + head;
-}
-
 // Smaller tiles would each make a large page resident.
-bool wants_large_pages(const array_core& a) { return a.tile_bytes_max >= large_page / 2; }
+bool wants_large_pages(const array_core& a) {
+  return a.tile_bytes_max >= large_page / 2 && is_worth_large_pages(bytes_of_all(a));
+}
 
 bool pins(const runtime_state& rt) { return rt.tiles && rt.tiles->pins(); }
 
@@ -51,7 +38,7 @@ bool pins(const runtime_state& rt) { return rt.tiles && rt.tiles->pins(); }
 std::byte* new_piece(runtime_state& rt, array_core& a) noexcept {
   const std::size_t bytes = bytes_of_all(a);
   a.piece_mapped = !pins(rt) && bytes > allocated_max;
-  if (a.piece_mapped) return map(bytes, wants_large_pages(a));
+  if (a.piece_mapped) return map_memory(bytes, wants_large_pages(a));
   try {
     return pins(rt) ? rt.tiles->allocate_pinned(bytes) : rt.host->allocate(bytes, element_align_max);
   } catch (...) {
@@ -59,12 +46,12 @@ std::byte* new_piece(runtime_state& rt, array_core& a) noexcept {
   }
 }
 
-void give_back(runtime_state& rt, const array_core& a, std::byte* piece) noexcept {
+void give_back_piece(runtime_state& rt, const array_core& a, std::byte* piece) noexcept {
   const std::size_t bytes = bytes_of_all(a);
   if (a.piece_mapped)
     ::munmap(piece, bytes);
   else
-    rt.tiles ? rt.tiles->deallocate(piece, bytes) : rt.host->deallocate(piece, bytes, element_align_max);
+    give_back_bytes(rt, piece, bytes);
 }
 
 // Gives back the pages that only a place lies on.
@@ -114,7 +101,7 @@ void leave_place(runtime_state& rt, array_core& a, std::uint32_t tile, const std
   std::byte* const place = piece + tile * a.tile_bytes_max;
   if (--a.in_place == 0) {
     a.piece.store(nullptr, std::memory_order_release);
-    give_back(rt, a, piece);
+    give_back_piece(rt, a, piece);
   } else if (now != place && !pins(rt)) {  // pinned pages stay: a driver holds on to them
     give_back_pages(place, a.bytes_of(tile));
   }
@@ -126,7 +113,7 @@ bool is_in_place(const array_core& a, std::uint32_t tile, const std::byte* bytes
 }
 
 void free_piece(runtime_state& rt, array_core& a) noexcept {
-  if (std::byte* const piece = a.piece.exchange(nullptr, std::memory_order_acq_rel)) give_back(rt, a, piece);
+  if (std::byte* const piece = a.piece.exchange(nullptr, std::memory_order_acq_rel)) give_back_piece(rt, a, piece);
 }
 
 }  // namespace troupe::detail

@@ -40,7 +40,7 @@ std::array<index_t, rank_max> packed_strides(const box4& b) {
 
 std::byte* new_tile_bytes(runtime_state& rt, std::size_t bytes) {
   std::byte* const p = rt.tiles ? rt.tiles->allocate(bytes) : rt.host->allocate(bytes, element_align_max);
-  use_large_pages(p, bytes);
+  if (is_worth_large_pages(bytes)) use_large_pages(p, bytes);
   return p;
 }
 

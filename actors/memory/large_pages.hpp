@@ -1,34 +1,24 @@
-// What this file is for: sizes of pages, and large ones for memory that is so large that it is mapped anew each time.
+// What this file is for: memory mapped from the system, and large pages for it.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstddef>
-#include <cstdint>
 
 namespace troupe::detail {
 
 inline constexpr std::size_t large_page = std::size_t{2} << 20;
 
 /// Returns the size of the system's usual pages.
-inline std::size_t page_size() noexcept {
-  static const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  return size;
-}
-
-/// Has memory come in large pages where the system gives them to those who ask, if it is larger than what allocators
-/// keep for later: to touch it first would take as long as to compute with it. Not for memory that is used in parts
-/// much smaller than a large page, as each page becomes resident as a whole.
-inline void use_large_pages(std::byte* memory, std::size_t bytes) noexcept {
-  constexpr std::size_t least = std::size_t{32} << 20;
-  if (bytes < least) return;
-  const auto at = reinterpret_cast<std::uintptr_t>(memory);
-  const std::uintptr_t begin = (at + large_page - 1) / large_page * large_page;
-  const std::uintptr_t end = (at + bytes) / large_page * large_page;
-  ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
-}
+std::size_t page_size() noexcept;
+/// Maps memory, which begins with a page; null: there is none. `large`: it begins with a large page, and comes in such
+/// pages where the system gives them to those who ask. Unmapped by ::munmap with the same number of bytes.
+std::byte* map_memory(std::size_t bytes, bool large) noexcept;
+/// True for memory that is larger than what allocators keep for later: it is mapped anew each time, and to touch it
+/// first would take as long as to compute with it. Then large pages pay, but not where it is used in parts much smaller
+/// than these, as each page becomes resident as a whole.
+constexpr bool is_worth_large_pages(std::size_t bytes) { return bytes >= std::size_t{32} << 20; }
+/// Has the large pages that lie in this memory asked for.
+void use_large_pages(std::byte* memory, std::size_t bytes) noexcept;
 
 }  // namespace troupe::detail

@@ -36,7 +36,7 @@ struct runtime_state {
   std::atomic<std::uint64_t> array_ids{0};
   std::atomic<std::size_t> on_nodes{0};  // tasks and transfers under way on other nodes
   bool bounded = false;                  // there is a host memory budget
-  // Of two threads that allocate a tile one does, if bounded; of two that fill it where it lies, one does.
+  // Locks by tile: where memory is bounded, one of two threads allocates it; where it is filled in its place, one does.
   std::array<std::mutex, 16> makers;
   std::array<std::mutex, 16> pieces;  // for array_core::piece, by array; may be taken with one of `makers`
   std::unique_ptr<devices::device> host;

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "actors/memory/large_pages.hpp"
+
 namespace troupe::detail {
 
 namespace {
@@ -15,25 +17,12 @@ namespace {
 // Bounds of a slab's size, which is that of all earlier slabs together: small programs pin little, and large ones
 // seldom.
 constexpr std::size_t slab_min = std::size_t{4} << 20, slab_max = std::size_t{64} << 20;
-constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;
 constexpr std::size_t align = element_align_max;
 
 std::size_t rounded(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
-// Maps memory, aligned for huge pages where it is large: these are pinned faster, as the driver has fewer to look at.
-std::byte* map(std::size_t bytes) noexcept {
-  const std::size_t spare = bytes >= huge_page ? huge_page : 0;
-  void* const got = ::mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (got == MAP_FAILED) return nullptr;
-  auto* p = static_cast<std::byte*>(got);
-  if (spare == 0) return p;
-  const std::size_t head =
-      rounded(reinterpret_cast<std::uintptr_t>(p), huge_page) - reinterpret_cast<std::uintptr_t>(p);
-  if (head != 0) ::munmap(p, head);
-  if (head != spare) ::munmap(p + head + bytes, spare - head);
-  ::madvise(p + head, bytes, MADV_HUGEPAGE);
-  return p + head;
-}
+// Maps memory, aligned for large pages where it is large: these are pinned faster, as the driver has fewer to look at.
+std::byte* map(std::size_t bytes) noexcept { return map_memory(bytes, bytes >= large_page); }
 
 }  // namespace
 
@@ -96,12 +85,12 @@ std::byte* tile_memory::take(std::size_t bytes) {
 // ---- slabs: with growing_ held --------------------------------------------------------------------------------------
 
 bool tile_memory::grow(std::size_t bytes) {
-  const std::size_t least = rounded(bytes, page);
+  const std::size_t least = rounded(bytes, page_size());
   if (least < bytes) return false;
   if (room() < least) give_back(take_empty());
   if (room() < least) return false;
   const auto usual = std::clamp<std::size_t>(pinned_bytes(), slab_min, slab_max);
-  const auto size = std::max<std::size_t>(least, std::min<std::uint64_t>(usual, room() / page * page));
+  const auto size = std::max<std::size_t>(least, std::min<std::uint64_t>(usual, room() / page_size() * page_size()));
   std::byte* const p = make_slab(size);
   if (!p) return false;
   const std::lock_guard hold(lock_);

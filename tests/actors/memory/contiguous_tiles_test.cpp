@@ -6,9 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <latch>
 #include <set>
-#include <thread>
 #include <vector>
 
 #include "host_arrays.hpp"
@@ -158,15 +156,7 @@ TEST_F(contiguous_tiles, share_one_piece_whoever_comes_first) {
   for (int round = 0; round < 50; ++round) {
     rows m(memory, 8 * 4, 16, 4, 16);
     memory.host().allocations = 0;
-    std::latch all_there(8);
-    {
-      std::vector<std::jthread> threads;
-      for (std::uint32_t t = 0; t < 8; ++t)
-        threads.emplace_back([&, t] {
-          all_there.arrive_and_wait();
-          host_tile(rt(), m.core, t, true);
-        });
-    }
+    test::at_once(8, [&](std::size_t t) { host_tile(rt(), m.core, static_cast<std::uint32_t>(t), true); });
     EXPECT_EQ(memory.host().allocations, 1);
     EXPECT_EQ(m.core.in_place, 8u);
   }
@@ -206,17 +196,8 @@ TEST_F(contiguous_tiles, are_filled_once_by_whoever_comes_first) {
     m.core.spec.fill = &seven;
     memory.host().fills = 0;
     const auto tile = static_cast<std::uint32_t>(round % 4);
-    constexpr int count = 6;
-    std::vector<std::byte*> got(count);
-    std::latch all_there(count);
-    {
-      std::vector<std::jthread> threads;
-      for (int i = 0; i < count; ++i)
-        threads.emplace_back([&, i] {
-          all_there.arrive_and_wait();
-          got[static_cast<std::size_t>(i)] = host_tile(rt(), m.core, tile, false);
-        });
-    }
+    std::vector<std::byte*> got(6);
+    test::at_once(got.size(), [&](std::size_t i) { got[i] = host_tile(rt(), m.core, tile, false); });
     EXPECT_EQ(std::set<std::byte*>(got.begin(), got.end()).size(), 1u);
     EXPECT_EQ(memory.host().fills, 1);
     EXPECT_EQ(rt().array_bytes, m.core.bytes_of(tile));

@@ -8,8 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <latch>
 #include <memory>
 #include <new>
+#include <thread>
+#include <vector>
 
 #include <troupe/error.hpp>
 
@@ -18,6 +21,18 @@
 #include "devices/device.hpp"
 
 namespace test {
+
+/// Calls `f(i)` for i from 0 to n on as many threads at once.
+template <class F>
+void at_once(std::size_t n, F&& f) {
+  std::latch all_there(static_cast<std::ptrdiff_t>(n));
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < n; ++i)
+    threads.emplace_back([&, i] {
+      all_there.arrive_and_wait();
+      f(i);
+    });
+}
 
 /// Plain memory that is counted. Any thread.
 class counted_host final : public troupe::devices::device {

@@ -5,9 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <latch>
 #include <set>
-#include <thread>
 #include <vector>
 
 #include <troupe/error.hpp>
@@ -26,16 +24,8 @@ class host_tiles : public testing::Test {
  protected:
   /// Gets the bytes of a tile on many threads at once.
   std::set<std::byte*> raced_for(array_core& a, std::uint32_t tile) {
-    constexpr int count = 8;
-    std::vector<std::byte*> got(count);
-    std::latch all_there(count);
-    std::vector<std::jthread> threads;
-    for (int i = 0; i < count; ++i)
-      threads.emplace_back([&, i] {
-        all_there.arrive_and_wait();
-        got[static_cast<std::size_t>(i)] = host_tile(rt(), a, tile, true);
-      });
-    threads.clear();
+    std::vector<std::byte*> got(8);
+    test::at_once(got.size(), [&](std::size_t i) { got[i] = host_tile(rt(), a, tile, true); });
     return {got.begin(), got.end()};
   }
   runtime_state& rt() { return *memory_.state; }
