@@ -65,12 +65,14 @@ class task_queue {
     /// Returns the sums of the tasks that have not begun, so many.
     sums ahead(std::size_t n) const { return {.ns = ahead_ns, .beside_ns = n > 1 ? worth_ns : 0.0f}; }
   };
-  /// True if a thread with that share and so many tasks ahead is to keep one more, which has just become ready, rather
-  /// than put it into the queue: others wait there for nothing, and it has nothing else to do, or the task is not worth
-  /// the move. So tasks run in the order in which they became ready, or nearly: their records lie in memory like that.
+  /// True if a thread with that share and so many tasks ahead is to keep one more, which its last task has just made
+  /// ready, rather than put it into the queue. It does if it has none ahead: what the task reads is in its caches, and to
+  /// pass through the queue costs a lock of all threads. One more only if nothing waits in the queue and it is not worth
+  /// the move: tasks run nearly in the order in which they became ready, as their records lie in memory. Tasks without
+  /// options only: those of a higher priority that wait in the queue come first.
   bool is_to_keep(const share& s, std::size_t ahead) const {
-    if (!s.open || s.tasks >= batch_max || s.ns >= batch_ns) return false;
-    return size() == 0 && (ahead == 0 || is_indivisible(s.ahead_ns, s.worth_ns));
+    if (!s.open || s.tasks >= batch_max || s.ns >= batch_ns || is_urgent_.load(std::memory_order_relaxed)) return false;
+    return ahead == 0 || (size() == 0 && is_indivisible(s.ahead_ns, s.worth_ns));
   }
 
   explicit task_queue(int takers) : takers_(static_cast<std::size_t>(std::max(1, takers))) {}
@@ -186,14 +188,20 @@ class task_queue {
   // Publishes the counts after tasks were added. Sequentially consistent: the adding thread looks at the sleepers next,
   // and must not do so too early. A thread that takes tasks has no one to notify.
   void note_added() {
+    note_urgency();
     published_worth_.store(worth_ns_, std::memory_order_relaxed);
     size_.store(ready_.size(), std::memory_order_seq_cst);
   }
   void note_taken() {
     if (ready_.empty()) worth_ns_ = 0;
     takes_.store(takes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // one writer, by the lock
+    note_urgency();
     published_worth_.store(worth_ns_, std::memory_order_relaxed);
     size_.store(ready_.size(), std::memory_order_relaxed);
+  }
+  void note_urgency() {
+    if (const bool now = ready_.begins_above(0); now != is_urgent_.load(std::memory_order_relaxed))
+      is_urgent_.store(now, std::memory_order_relaxed);
   }
 
   const std::size_t takers_;
@@ -202,6 +210,7 @@ class task_queue {
   float worth_ns_ = 0;
   alignas(64) std::atomic<std::size_t> size_{0};
   std::atomic<float> published_worth_{0};
+  std::atomic<bool> is_urgent_{false};  // the first has a higher priority than tasks without options
   std::atomic<std::uint32_t> takes_{0};
 };
 

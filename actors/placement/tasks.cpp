@@ -240,7 +240,8 @@ void placement::retire(task_record& t) {
     notifications_.add(*t.extra->listener);
     t.extra->listener->retired(t);
   }
-  if (t.references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+  // Nobody can make more of the last one: where the program has dropped its future, a load is enough.
+  if (t.references.load(std::memory_order_acquire) == 1 || t.references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     if (t.extra || !t.ops) {
       recycle(&t);
       return;

@@ -78,6 +78,15 @@ class ready_queue {
     }
     return nullptr;
   }
+  /// True if the first entry has a higher priority than that.
+  bool begins_above(int priority) {
+    for (auto& l : lanes_) {
+      if (l.priority <= priority) return false;
+      while (!l.items.empty() && !l.items.at(0)) l.items.pop_front();
+      if (!l.items.empty()) return true;
+    }
+    return false;
+  }
   /// Takes out those among the first `reach` entries that `wanted` accepts; calls `take(v)` for each.
   template <class Wanted, class Take>
   void take_first(std::size_t reach, Wanted&& wanted, Take&& take) {

@@ -77,6 +77,61 @@ TEST_F(queue_of, tasks_of_a_higher_priority_gives_those_to_who_passes_whatever_t
   EXPECT_EQ(q.size(), 3u);
 }
 
+TEST_F(queue_of, tasks_leaves_to_a_thread_with_none_ahead_what_it_has_made_ready) {
+  task_queue q(2);
+  q.push(tasks(3, 1000));
+  task_queue::share mine{.tasks = 1, .ns = 1000};
+  EXPECT_TRUE(q.is_to_keep(mine, 0));
+  mine.add(1000);
+  EXPECT_FALSE(q.is_to_keep(mine, 1));  // others save something by running the next one
+  mine.begins(1000, 0);
+  EXPECT_TRUE(q.is_to_keep(mine, 0));
+}
+
+TEST_F(queue_of, no_tasks_leaves_to_a_thread_as_many_as_are_not_worth_the_move) {
+  task_queue q(2);
+  task_queue::share mine{.tasks = 1, .ns = 100};
+  mine.add(250);
+  EXPECT_TRUE(q.is_to_keep(mine, 1));
+  q.push(tasks(1, 250));
+  EXPECT_FALSE(q.is_to_keep(mine, 1));
+  for (int i = 0; i < 8; ++i) mine.add(250);  // 50 ns each beside the move
+  task_record* got[task_queue::batch_max];
+  EXPECT_EQ(q.take_batch(got), 1u);
+  EXPECT_FALSE(q.is_to_keep(mine, 9));
+}
+
+TEST_F(queue_of, tasks_gets_back_a_thread_that_has_run_enough) {
+  task_queue q(2);
+  task_queue::share many{.tasks = task_queue::batch_max}, long_one{.tasks = 1, .ns = task_queue::batch_ns};
+  EXPECT_FALSE(q.is_to_keep(many, 0));
+  EXPECT_FALSE(q.is_to_keep(long_one, 0));
+  task_queue::share closed{.tasks = 1, .open = false};
+  EXPECT_FALSE(q.is_to_keep(closed, 0));
+}
+
+TEST_F(queue_of, a_task_of_a_higher_priority_leaves_nothing_to_a_thread_until_it_is_taken) {
+  task_queue q(2);
+  const auto high = tasks(1, 1000), low = tasks(1, 1000);
+  task_extra urgent, late;
+  urgent.options.priority = 1;
+  late.options.priority = -1;
+  high[0]->extra = &urgent;
+  low[0]->extra = &late;
+  const task_queue::share mine{.tasks = 1, .ns = 1000};
+  q.push(low);
+  EXPECT_TRUE(q.is_to_keep(mine, 0));
+  q.push(high);
+  EXPECT_FALSE(q.is_to_keep(mine, 0));
+  EXPECT_TRUE(q.take(*high[0]));
+  EXPECT_TRUE(q.is_to_keep(mine, 0));
+  q.put_back(*high[0]);
+  EXPECT_FALSE(q.is_to_keep(mine, 0));
+  EXPECT_EQ(q.take_batch(out), 1u);
+  EXPECT_EQ(out[0], high[0]);
+  EXPECT_TRUE(q.is_to_keep(mine, 0));
+}
+
 TEST_F(queue_of, few_long_tasks_gives_one_to_each) {
   task_queue q(2);
   q.push(tasks(3, 50'000));

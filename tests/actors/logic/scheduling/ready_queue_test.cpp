@@ -138,6 +138,7 @@ TEST_F(ready_queue_test, does_what_a_sorted_list_does) {
         }
     }
     ASSERT_EQ(queue_.size(), model.size());
+    ASSERT_EQ(queue_.begins_above(priority), !model.empty() && model.front().priority > priority);
   }
 }
 
