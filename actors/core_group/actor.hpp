@@ -58,6 +58,7 @@ class group_actor final : public core_group,
 
   std::size_t unstarted() const override;
   float queued_ns() const override { return queue_.stealable_ns(); }
+  unplaced_load unplaced() const override;
   void report_ended() override;
   std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override;
 

@@ -98,6 +98,17 @@ std::size_t group_actor::take_back(std::span<task_record*> room,
   return n + more;
 }
 
+unplaced_load group_actor::unplaced() const {
+  unplaced_load all = queue_.unplaced();
+  threads_.each([&](const worker& w) {
+    const worker::holding& h = w.holds();
+    if (h.slots.load(std::memory_order_relaxed) == 0 || !h.early.load(std::memory_order_relaxed)) return;
+    ++all.tasks;
+    all.ns += h.predicted_ns.load(std::memory_order_relaxed);
+  });
+  return all;
+}
+
 void group_actor::report_ended() {
   std::vector<task_record*> all;
   threads_.each_own([&](worker& w) {

@@ -15,6 +15,7 @@
 
 #include <troupe/detail/spin_lock.hpp>
 #include "actors/logic/scheduling/ready_queue.hpp"
+#include "actors/protocol/executor.hpp"
 
 namespace troupe::detail {
 
@@ -80,16 +81,18 @@ class task_queue {
   void push(std::span<task_record* const> tasks) {
     std::lock_guard hold(lock_);
     for (task_record* t : tasks) {
-      ready_.push({t, t->predicted_ns}, priority_of(*t));
-      worth_ns_ += worth_of(t->predicted_ns);
+      const entry e = entry_of(*t);
+      ready_.push(e, priority_of(*t));
+      came(e);
     }
     note_added();
   }
   /// Puts a task that was taken and not started back, ahead of those of its priority.
   void put_back(task_record& t) {
     std::lock_guard hold(lock_);
-    ready_.push_front({&t, t.predicted_ns}, priority_of(t));
-    worth_ns_ += worth_of(t.predicted_ns);
+    const entry e = entry_of(t);
+    ready_.push_front(e, priority_of(t));
+    came(e);
     note_added();
   }
   /// Takes a fair share of the tasks, but no less work than is worth dividing; returns how many. `out` has room for
@@ -112,7 +115,7 @@ class task_queue {
       }
       out[n++] = e.task;
       worth += worth_of(e.ns);
-      worth_ns_ -= worth_of(e.ns);
+      went(e);
       work += work_of(e.ns);
       if (work >= batch_ns) break;
     }
@@ -130,7 +133,7 @@ class task_queue {
         reach, [&](const entry& e) { return !got && (priority_of(*e.task) > above || fits(e.ns)); },
         [&](const entry& e) {
           got = e.task;
-          worth_ns_ -= worth_of(e.ns);
+          went(e);
         });
     if (got) note_taken();
     return got;
@@ -138,8 +141,9 @@ class task_queue {
   /// Takes the task `t` if it is among the newest 64; true if it was.
   bool take(task_record& t) {
     std::lock_guard hold(lock_);
-    const bool found = ready_.take({&t, 0}, reach);
-    if (found) worth_ns_ -= worth_of(t.predicted_ns);
+    const entry e = entry_of(t);
+    const bool found = ready_.take(e, reach);
+    if (found) went(e);
     note_taken();
     return found;
   }
@@ -151,7 +155,7 @@ class task_queue {
     ready_.take_newest(
         room.size(), [&](const entry& e) { return wanted(*e.task); },
         [&](const entry& e) {
-          worth_ns_ -= worth_of(e.ns);
+          went(e);
           room[n++] = e.task;
         });
     note_taken();
@@ -165,6 +169,11 @@ class task_queue {
   std::uint32_t takes() const { return takes_.load(std::memory_order_relaxed); }
   /// Returns what other threads would save by running the tasks: less than their work, as moving them has a price.
   float stealable_ns() const { return published_worth_.load(std::memory_order_relaxed); }
+  /// Returns the load of the early tasks among them.
+  unplaced_load unplaced() const {
+    std::lock_guard hold(lock_);
+    return unplaced_;
+  }
 
  private:
   // How many tasks from the end `take` looks at, and from the beginning `take_passing`.
@@ -174,6 +183,7 @@ class task_queue {
   struct entry {
     task_record* task = nullptr;
     float ns = 0;
+    bool early = false;
     explicit operator bool() const { return task != nullptr; }
     bool operator==(const entry& o) const { return task == o.task; }
   };
@@ -181,6 +191,19 @@ class task_queue {
   // True if so much work is not worth dividing between threads; `worth`: what others would save.
   bool is_indivisible(float work, float worth) const {
     return work < min_shareable_ns && (worth < worth_sharing_ns || takers_ == 1);
+  }
+  static entry entry_of(task_record& t) { return {&t, t.predicted_ns, (t.marks & mark_early) != 0}; }
+  void came(const entry& e) {
+    worth_ns_ += worth_of(e.ns);
+    if (!e.early) return;
+    ++unplaced_.tasks;
+    unplaced_.ns += e.ns;
+  }
+  void went(const entry& e) {
+    worth_ns_ -= worth_of(e.ns);
+    if (!e.early) return;
+    --unplaced_.tasks;
+    unplaced_.ns -= e.ns;
   }
   static int priority_of(const task_record& t) { return t.extra ? t.extra->options.priority : 0; }
   // Predicted work of a task in a batch; tasks that were never timed fill a batch, and so go one at a time.
@@ -193,7 +216,7 @@ class task_queue {
     size_.store(ready_.size(), std::memory_order_seq_cst);
   }
   void note_taken() {
-    if (ready_.empty()) worth_ns_ = 0;
+    if (ready_.empty()) worth_ns_ = unplaced_.ns = 0;
     takes_.store(takes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // one writer, by the lock
     note_urgency();
     published_worth_.store(worth_ns_, std::memory_order_relaxed);
@@ -205,9 +228,10 @@ class task_queue {
   }
 
   const std::size_t takers_;
-  alignas(64) spin_lock lock_;
+  alignas(64) mutable spin_lock lock_;
   logic::ready_queue<entry> ready_;
   float worth_ns_ = 0;
+  unplaced_load unplaced_;
   alignas(64) std::atomic<std::size_t> size_{0};
   std::atomic<float> published_worth_{0};
   std::atomic<bool> is_urgent_{false};  // the first has a higher priority than tasks without options

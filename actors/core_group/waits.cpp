@@ -33,7 +33,7 @@ class group_actor::waiting_body {
 };
 
 void group_actor::note_waiting(const worker::standing& body, int sign) {
-  waiting_.count(body, sign);
+  if (!body.early) waiting_.count(body, sign);  // nor was it counted as running
   placement_.waits_changed();
 }
 

@@ -30,7 +30,10 @@ void group_actor::leave_to_others(worker& self, const task_queue::sums& taken) {
 // thread; not if the end of the task is waited for by more than these, as it reports the end only after all that it has
 // kept.
 void group_actor::release_successors(worker& self, task_record& t, task_queue::share& mine) {
-  if (!placement_.releases_early()) return;
+  if (!placement_.releases_early(t)) {
+    mine.open = false;
+    return;
+  }
   task_record* ready[task_queue::batch_max];
   std::size_t n = 0, queued = 0;
   const auto queue = [&](std::size_t from) {

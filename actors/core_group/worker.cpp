@@ -61,6 +61,7 @@ void worker::show_slots(bool held) {
   holds_.slots.store(b.since != 0 ? b.slots : 0, std::memory_order_relaxed);
   holds_.since.store(b.since, std::memory_order_relaxed);
   holds_.predicted_ns.store(b.predicted_ns, std::memory_order_relaxed);
+  holds_.early.store(b.early, std::memory_order_relaxed);
 }
 
 inline void worker::count(run_context& c, outcome o) {
@@ -83,7 +84,7 @@ void worker::compare(float predicted_ns, float took_ns) {
 bool worker::run(task_record& t) {
   const bool timed = is_timed(t, timed_) || lane.on();
   const std::uint64_t begin = timed ? ticks() : 0;
-  run_context& c = enter(t, {logic::slots_needed(t), t.predicted_ns, begin});
+  run_context& c = enter(t, {logic::slots_needed(t), t.predicted_ns, begin, (t.marks & mark_early) != 0});
   const run_context* outer = running_.load(std::memory_order_relaxed);
   // The task is listed as running before it is claimed, and the runtime's end is looked for afterwards: a thread that
   // ends all tasks, and then lists those that run, misses none whose body begins.

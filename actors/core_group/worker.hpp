@@ -67,6 +67,7 @@ class worker {
     int slots = 1;
     float predicted_ns = 0;
     std::uint64_t since = 0;  // ticks; 0: too short to be timed
+    bool early = false;       // placement does not know of it
   };
   /// Returns the standing of the innermost body.
   standing body() const { return bodies_[static_cast<std::size_t>(depth_ - 1)]; }
@@ -98,6 +99,7 @@ class worker {
     std::atomic<std::uint64_t> since{0};
     std::atomic<float> predicted_ns{0};
     std::atomic<int> slots{0};
+    std::atomic<bool> early{false};
   };
   const holding& holds() const { return holds_; }
   struct counters {

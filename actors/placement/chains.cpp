@@ -57,7 +57,7 @@ bool ends_at_home(const task_record& t, const executor_facts& where) {
 
 // True if `next` may be counted behind `first`. Not of another priority: the device might begin with the later.
 bool may_count(const task_record& first, const task_record& next) {
-  return (first.marks & mark_chain_head) && !(next.marks & mark_sent) && is_calls(next) &&
+  return (first.marks & mark_chain_head) && !(next.marks & (mark_sent | mark_early)) && is_calls(next) &&
          priority_of(first) == priority_of(next);
 }
 
@@ -157,7 +157,7 @@ void chains::send_held_back(std::size_t i) {
 }
 
 bool chains::send_behind(task_record& t) {
-  if ((t.marks & mark_sent) || t.ahead <= 0 || t.ahead != t.pending || stopped_) return false;
+  if ((t.marks & (mark_sent | mark_early)) || t.ahead <= 0 || t.ahead != t.pending || stopped_) return false;
   if (logic::admission::concerns(t) || !stays_on_device(t)) return false;
   const std::size_t i = t.executor;
   if (assignment_.facts()[i].kind == device_kind::node && waits_for_tasks(t)) return false;

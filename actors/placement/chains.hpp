@@ -49,7 +49,7 @@ class chains {
   /// Notes a task one of whose predecessors has just ended: it may have waited for that one only, beside those of a
   /// device.
   void note_fewer(task_record& t) {
-    if (!(t.marks & mark_sent) && t.ahead > 0 && t.ahead == t.pending) fewer_.push_back(&t);
+    if (!(t.marks & (mark_sent | mark_early)) && t.ahead > 0 && t.ahead == t.pending) fewer_.push_back(&t);
   }
   /// Sends those behind what they still wait for, now that this predecessor is not among the unfinished tasks any more.
   void send_fewer() {

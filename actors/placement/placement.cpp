@@ -62,7 +62,9 @@ void placement::add(executor& e) {
   executors_changed();
   assignment_.add(e.facts());
   chains_.add(e.facts().space != host_space);
-  releases_early_ = executors_.size() == 1 && !executors_.limits_memory();
+  releases_early_ = executors_.has_one_group();
+  beside_devices_ = executors_.has_devices();
+  if (beside_devices_) assignment_.ask_before_choices([this] { know_unplaced(); });
   if (e.facts().space == host_space) return;
   if (!host_memory_) transfers_.bring_parts_home();
   // Half of the allowed cost is left for calls that run while a tile is on its way.
@@ -334,6 +336,13 @@ bool placement::serve(executor* self, bool client) {
   } catch (...) {
     return end_failed_turn(taken);
   }
+}
+
+// Has assignment know which early tasks the cores have, once in a turn.
+void placement::know_unplaced() {
+  if (!releases_early() || std::exchange(unplaced_in_, turns_.count()) == turns_.count()) return;
+  const unplaced_load l = executors_[0].unplaced();
+  assignment_.know_unplaced(0, l.tasks, l.ns);
 }
 
 void placement::look_at_waits() {

@@ -118,9 +118,14 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   /// sizes.
   bool limits_size() const { return executors_.limits_memory(); }
   void check_size(const task_record&) const;
-  /// True if a thread that has run a task may release its early successors (protocol/successors.hpp): there is one
-  /// executor and no budget, and the runtime does not end.
+  /// True if threads that have run tasks may release early successors (protocol/successors.hpp): the cores are one
+  /// executor, there are no nodes and no budget, and the runtime does not end.
   bool releases_early() const { return releases_early_.load(std::memory_order_relaxed); }
+  /// True if they may release those of this task. Beside devices only if it is early itself: where its data is now is
+  /// noted when it retires, and what comes after it may be for a device.
+  bool releases_early(const task_record& t) const {
+    return releases_early() && (!beside_devices_ || (t.marks & mark_early) != 0);
+  }
   /// Has ready tasks placed that a thread has released, and that it cannot hand on itself.
   void report_ready(std::span<task_record* const>);
   /// True if what was predicted for an early task, before it was ready, holds no more.
@@ -310,7 +315,9 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void leave_mail_to_others();
   void look_at_farewells();
   void look_at_waits();
+  void know_unplaced();
   // ---- tasks.cpp
+  void foresee(task_record&);
   void order(task_record&);
   void make_ready(task_record&);
   void place_again(task_record&, bool setback);
@@ -378,6 +385,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   // Here, beside what never changes: threads that run bodies read these for each of them.
   ending ending_;
   std::atomic<bool> releases_early_{false};  // written with the turn, as the next one
+  bool beside_devices_ = false;              // from before the first task on
   std::atomic<std::uint64_t> outdated_{0};   // the last task whose prediction holds no more
 
   mail_queue mail_;
@@ -392,6 +400,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   logic::admission admission_;
   alarm alarm_;
   std::chrono::milliseconds farewells_next_{};  // until farewells are looked at again
+  std::uint64_t unplaced_in_ = 0;               // the turn in which the load of early tasks was looked up
   absent_tasks absent_;
   executor_list executors_;
   remarks remarks_;

@@ -6,6 +6,7 @@
 #include <troupe/error.hpp>
 
 #include "actors/execution/task_errors.hpp"
+#include "actors/logic/data/directory.hpp"
 #include "actors/logic/data/reduction.hpp"
 #include "actors/memory/internal_tasks.hpp"
 #include "actors/memory/record_pool.hpp"
@@ -19,8 +20,20 @@ namespace troupe::detail {
 
 // ---- ordering -------------------------------------------------------------------------------------------------------
 
+// Predicts a call about which there will be nothing to decide. Beside devices these are the calls that only the cores
+// can run, if none of their arrays may have left host memory: those that others may run say so when they are ordered.
+void placement::foresee(task_record& t) {
+  if (!releases_early()) return;
+  if (executors_.has_devices()) {
+    if (t.kind != task_kind::call && t.kind != task_kind::graph_run) return;
+    if (!assignment_.is_for_cores(t)) return logic::note_may_leave(t);
+    if (!logic::stays_at_home(t)) return;
+  }
+  if (t.kind == task_kind::call && !t.extra) assignment_.foresee(t, deps_.last_sequence() + 1);
+}
+
 void placement::order(task_record& t) {
-  if (releases_early() && t.kind == task_kind::call && !t.extra) assignment_.foresee(t, deps_.last_sequence() + 1);
+  foresee(t);
   // A task comes with one pending count, its submission, taken off here.
   deps_.order(t, work_.made());
   trace_.add_found_edges();

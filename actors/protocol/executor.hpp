@@ -25,6 +25,12 @@ struct waiting_load {
   float ns = 0;  // their predicted time
 };
 
+/// Early tasks (protocol/successors.hpp) that an executor has: placement has not given them to it.
+struct unplaced_load {
+  int tasks = 0;
+  float ns = 0;  // their predicted time
+};
+
 class executor {
  public:
   virtual ~executor() = default;
@@ -69,6 +75,8 @@ class executor {
   virtual void recall(const std::function<bool(const task_record&)>& wanted) { (void)wanted; }
   /// Returns the load of bodies that wait. A change of it is reported to placement::waits_changed.
   virtual waiting_load waiting() const { return {}; }
+  /// Returns the load of early tasks that wait or run here; those of less than a microsecond may be left out.
+  virtual unplaced_load unplaced() const { return {}; }
   /// Reports the ends of tasks that a thread has kept to itself, as it may be held up. Any thread.
   virtual void report_ended() {}
   /// True if a task of that kernel could begin at once. If not, the executor prepares the kernel in advance, as soon as

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <future>
 #include <optional>
+#include <ostream>
 #include <stdexcept>
 #include <vector>
 
@@ -22,10 +23,19 @@ using namespace std::chrono_literals;
 
 constexpr auto patience = 20s;  // less than that of bodies at a gate
 
-options on_cores(int threads) {
+// So many threads, and a device that none of the tasks can use, or none.
+struct setting {
+  int threads;
+  const char* device;
+};
+std::ostream& operator<<(std::ostream& out, const setting& s) {
+  return out << s.threads << " threads, device " << s.device;
+}
+
+options on_cores(const setting& s) {
   options o;
-  o.threads = threads;
-  o.devices = {{"none"}};
+  o.threads = s.threads;
+  o.devices = {{s.device}};
   o.cost_cache = "none";
   return o;
 }
@@ -42,7 +52,9 @@ struct adds {
 };
 struct adds_to_two {
   test::gate* waits = nullptr;
+  test::gate* begun = nullptr;
   void operator()(view<int, 1> a, view<int, 1> b) const {
+    if (begun) begun->open();
     if (waits) {
       EXPECT_TRUE(waits->pass());
     }
@@ -61,7 +73,7 @@ void warm_up(runtime& rt) {
   rt.wait_all();
 }
 
-class early_release : public testing::TestWithParam<int> {};
+class early_release : public testing::TestWithParam<setting> {};
 
 TEST_P(early_release, gives_memory_back_that_an_ended_task_used_while_the_task_after_it_waits) {
   runtime rt(on_cores(GetParam()));
@@ -69,10 +81,11 @@ TEST_P(early_release, gives_memory_back_that_an_ended_task_used_while_the_task_a
   std::vector<int> memory(4, 0);
   auto y = rt.filled<int>({4}, tiles(4), 0);
   std::optional x(rt.borrow(std::span<int>(memory), {4}, tiles(4)));
-  test::gate first, second;
-  auto ended = rt.spawn(adds_to_two{&first}, update(*x), update(y));
+  test::gate begun, first, second;
+  auto ended = rt.spawn(adds_to_two{&first, &begun}, update(*x), update(y));
   auto after = rt.spawn(adds{&second}, update(y));
-  (void)rt.report();  // both are in order now
+  ASSERT_TRUE(begun.pass());  // else this thread would run it
+  (void)rt.report();          // both are in order now
   first.open();
   ended.get();
   auto given_back = std::async(std::launch::async, [&] { x.reset(); });
@@ -91,9 +104,10 @@ TEST_P(early_release, lets_threads_at_the_bound_go_on_while_the_task_after_an_en
   runtime rt(o);
   warm_up(rt);
   auto x = rt.filled<int>({4}, tiles(4), 0), y = rt.filled<int>({4}, tiles(4), 0);
-  test::gate first, second;
-  auto ended = rt.spawn(adds_to_two{&first}, update(x), update(y));
+  test::gate begun, first, second;
+  auto ended = rt.spawn(adds_to_two{&first, &begun}, update(x), update(y));
   auto after = rt.spawn(adds{&second}, update(y));
+  ASSERT_TRUE(begun.pass());
   (void)rt.report();
   first.open();
   ended.get();
@@ -109,10 +123,11 @@ TEST_P(early_release, does_not_keep_the_host_from_what_has_been_written_while_th
   runtime rt(on_cores(GetParam()));
   warm_up(rt);
   auto x = rt.filled<int>({4}, tiles(4), 0), y = rt.filled<int>({4}, tiles(4), 0);
-  test::gate first, second;
-  auto before = rt.spawn(adds_to_two{&first}, update(x), update(y));
+  test::gate begun, first, second;
+  auto before = rt.spawn(adds_to_two{&first, &begun}, update(x), update(y));
   auto after = rt.spawn(adds{&second}, update(y));
   auto seen = std::async(std::launch::async, [&] { return x.read()(0); });
+  ASSERT_TRUE(begun.pass());
   first.open();
   EXPECT_EQ(seen.wait_for(patience), std::future_status::ready);
   second.open();
@@ -214,6 +229,8 @@ TEST_P(early_release, tells_where_a_task_is_when_it_has_been_placed_and_not_befo
   EXPECT_NE(rt.explain(after).executor, "");
 }
 
-INSTANTIATE_TEST_SUITE_P(threads, early_release, testing::Values(1, 2, 4));
+INSTANTIATE_TEST_SUITE_P(threads, early_release,
+                         testing::Values(setting{1, "none"}, setting{2, "none"}, setting{4, "none"},
+                                         setting{1, "sim:0"}, setting{3, "sim:0"}));
 
 }  // namespace

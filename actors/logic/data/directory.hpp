@@ -137,6 +137,21 @@ inline void forget_parts(const task_record& t) {
   }
 }
 
+/// Notes that others than this machine's cores may run the task: its arrays may leave host memory.
+inline void note_may_leave(const task_record& t) {
+  for (int i = 0; i < t.access_count; ++i)
+    if (t.accesses[i].array) t.accesses[i].array->may_leave = true;
+}
+/// True if no array of the task may have left host memory, and none will while the task is under way: whatever uses a
+/// tile elsewhere that this one changes comes after it, since it changes whole tiles only.
+inline bool stays_at_home(const task_record& t) {
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (x.array && (x.array->may_leave || !uses_copies(x))) return false;
+  }
+  return true;
+}
+
 /// Returns the reason why an input of the task is lost; null if none is.
 std::exception_ptr lost_input(const task_record&);
 /// Sums bytes by the space that they come from: host memory, to which they may have to be brought first, or directly

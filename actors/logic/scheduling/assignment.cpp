@@ -63,7 +63,8 @@ void assignment::assign(task_record& t) {
     work_.give(t, 0, m.predicted_ns());
     return;
   }
-  const auto& [mask, now] = eligible_.masks_of(t);
+  const eligibility::masks& may = eligible_.masks_of(t);
+  const executor_set &mask = may.all, &now = may.now;
   if (mask.has_single() && !now.empty() && !eligible_.may_wait_for_nodes(t)) {
     const auto i = static_cast<std::size_t>(mask.first());
     const run_time& m = model_of(t, facts_[i].kind);
@@ -98,6 +99,7 @@ bool assignment::assign_behind(task_record& t, std::size_t i) {
   const run_time& mine = model_of(t, facts_[i].kind);
   if (!mask.has_single()) {
     if (!mine.known()) return false;
+    if (before_choices_) before_choices_();
     executor_set others = mask;
     others.erase(i);
     look_for_some(others, {});

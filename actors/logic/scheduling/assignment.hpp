@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -47,6 +48,8 @@ class assignment {
     careful_ = true;
     trials_.be_careful(std::move(r));
   }
+  /// Has `f` called before executors are weighed for a task: it may tell what is to be known then.
+  void ask_before_choices(std::function<void()> f) { before_choices_ = std::move(f); }
   /// Adds an executor; its id is the number of those added before.
   void add(const detail::executor_facts&);
   const std::vector<detail::executor_facts>& facts() const { return facts_; }
@@ -54,8 +57,13 @@ class assignment {
   /// Returns the executors that have a body of the kernel and can run it. Any thread, once all have been added.
   executor_set able_to_run(const detail::kernel_info& k) const { return eligible_.able_to_run(k); }
 
-  /// Predicts a task without options that is not ready yet, where there is one executor, if something is known about
-  /// it; and marks it as early if that is worth it: nobody has to assign it then when it is ready. `number`: its own.
+  /// True if only the first executor, the cores, may run the task, now and later.
+  bool is_for_cores(const detail::task_record& t) {
+    const executor_set& mask = eligible_.masks_of(t).ever;
+    return mask.has_single() && mask.contains(0);
+  }
+  /// Predicts a task without options that is not ready yet and that only the first executor, the cores, may run, if
+  /// something is known about it; and marks it as early if that is worth it: nobody has to assign it then when it is ready. `number`: its own.
   void foresee(detail::task_record&, std::uint64_t number);
   /// Returns the last task whose prediction by `foresee` holds no more; 0: there is none.
   std::uint64_t outdated() const { return outdated_; }
@@ -153,6 +161,8 @@ class assignment {
   int slots_of(std::size_t i) const { return work_.slots(i); }
   /// Notes that waiting bodies have left so many slots of executor i, and were predicted to take so long.
   void know_waiting(std::size_t i, int slots, float ns) { work_.know_waiting(i, slots, ns); }
+  /// Notes how many early tasks executor i has that nobody has assigned, and what they are predicted to take.
+  void know_unplaced(std::size_t i, int tasks, float ns) { work_.know_unplaced(i, tasks, ns); }
   /// Sets the cost of an edge, as measured before the first task.
   void know_link(detail::memory_space from, detail::memory_space to, edge_cost c) { model_.set_edge(from, to, c); }
   /// Returns how long a copy takes from one space to another, through host memory where they do not reach each other.
@@ -264,6 +274,7 @@ class assignment {
   executor_set near_;      // executors that are no nodes
   executor_set on_cores_;  // devices that compute on the cores
   bool careful_ = false;
+  std::function<void()> before_choices_;            // null: there is nothing to ask for
   sampling learned_;                                // which of many samples are learned
   std::uint64_t last_foreseen_ = 0, outdated_ = 0;  // numbers of tasks
   executor_set surprises_;

@@ -115,6 +115,7 @@ std::size_t assignment::choose(std::span<const offer> offers, std::size_t waitin
 
 assignment::outcome assignment::assign_among(task_record& t, const executor_set& among, std::size_t waiting,
                                              bool at_home) {
+  if (before_choices_) before_choices_();
   if (waiting != at_once && !among.meets(work_.roomy())) return outcome::kept;
   models m(*this, t);
   const space_set holders = spaces_.has_one() ? space_set() : spaces_with_data_of(t);

@@ -19,6 +19,8 @@ const eligibility::masks& eligibility::masks_of(const task_record& t) {
     other_masks_.all = mask_of(t);
     other_masks_.now = other_masks_.all;
     other_masks_.now -= paused_;
+    other_masks_.ever = abilities_.of(*t.kernel);
+    other_masks_.ever &= t.extra->executors;
     return other_masks_;
   }
   const detail::kernel_info& k = *t.kernel;
@@ -35,6 +37,7 @@ const eligibility::masks& eligibility::masks_of(const task_record& t) {
     m.found.all = mask_of(t);
     m.found.now = m.found.all;
     m.found.now -= paused_;
+    m.found.ever = abilities_.of(k);
   }
   return m.found;
 }

@@ -18,9 +18,10 @@ namespace troupe::logic {
 /// placement's turn, but for `able_to_run`.
 class eligibility {
  public:
-  /// Executors that may run a task, and those of them that may be given it now.
+  /// Executors that may run a task, those of them that may be given it now, and those that may run it if none were
+  /// withdrawn: one that is may be restored before the task is ready.
   struct masks {
-    executor_set all, now;
+    executor_set all, now, ever;
   };
 
   /// Adds an executor; its id is the number of those added before.

@@ -45,6 +45,12 @@ class workload {
     executors_[i].waiting_ns = ns;
     note_room(i);
   }
+  /// Notes how many tasks executor i has beside those that it was given, one slot each, and their predicted time.
+  void know_unplaced(std::size_t i, int tasks, float ns) {
+    executors_[i].unplaced = tasks;
+    executors_[i].unplaced_ns = ns;
+    note_room(i);
+  }
 
   // ---- events -------------------------------------------------------------------------------------------------------
   /// Gives the task to executor i, where it is predicted to take so long, and its data so long to arrive.
@@ -82,7 +88,9 @@ class workload {
   /// Time until a slot is free.
   float queue_ns(std::size_t i) const {
     const executor_load& p = executors_[i];
-    return counted(p) < p.slots ? 0 : std::max(p.outstanding_ns - p.waiting_ns, 0.0f) / static_cast<float>(p.slots);
+    return counted(p) < p.slots
+               ? 0
+               : std::max(p.outstanding_ns + p.unplaced_ns - p.waiting_ns, 0.0f) / static_cast<float>(p.slots);
   }
   /// Predicted time of all tasks that the executor has.
   float outstanding_ns(std::size_t i) const { return executors_[i].outstanding_ns; }
@@ -116,10 +124,12 @@ class workload {
     float moving_ns = 0;
     float others_ns = 0;
     float waiting_ns = 0;  // part of outstanding_ns
-    int under_way = 0;     // tasks
-    int taken = 0;         // slots that they need
-    int waiting = 0;       // of these, slots that bodies have left while they wait
-    int aside = 0;         // tasks that wait for their data
+    float unplaced_ns = 0;
+    int under_way = 0;  // tasks
+    int taken = 0;      // slots that they need
+    int waiting = 0;    // of these, slots that bodies have left while they wait
+    int aside = 0;      // tasks that wait for their data
+    int unplaced = 0;   // tasks that it was not given
     int slots = 1;
     int tries = 0;
     device_kind kind = device_kind::cpu;
@@ -131,7 +141,9 @@ class workload {
 
   // Returns the slots that are used or spoken for. Of tasks that wait for their data, two for each slot are not
   // counted: other tasks have their slots meanwhile.
-  static int counted(const executor_load& p) { return p.taken - p.waiting - std::min(p.aside, 2 * p.slots); }
+  static int counted(const executor_load& p) {
+    return p.taken + p.unplaced - p.waiting - std::min(p.aside, 2 * p.slots);
+  }
   // Returns the slots that the task takes there: a core group's tasks may need several, or none; a device's and a
   // node's need one.
   static int slots_on(const executor_load& p, const detail::task_record& t) {

@@ -132,6 +132,35 @@ TEST_F(queue_of, a_task_of_a_higher_priority_leaves_nothing_to_a_thread_until_it
   EXPECT_TRUE(q.is_to_keep(mine, 0));
 }
 
+TEST_F(queue_of, early_tasks_and_others_says_how_many_the_early_ones_are) {
+  task_queue q(2);
+  const auto early = tasks(4, 1000), others = tasks(2, 1000);
+  for (task_record* t : early) t->marks |= mark_early;
+  const auto expect = [&](int n) {
+    EXPECT_EQ(q.unplaced().tasks, n);
+    EXPECT_FLOAT_EQ(q.unplaced().ns, 1000.0f * static_cast<float>(n));
+  };
+  expect(0);
+  q.push(others);
+  expect(0);
+  q.push(early);
+  expect(4);
+  EXPECT_TRUE(q.take(*early[1]));
+  expect(3);
+  q.put_back(*early[1]);
+  expect(4);
+  EXPECT_EQ(q.take_batch(out), 1u);  // the one that was put back
+  expect(3);
+  task_record* room[1];
+  EXPECT_EQ(q.take_newest(room, [](const task_record&) { return true; }), 1u);
+  expect(2);
+  EXPECT_EQ(q.take_passing(0, [](float) { return true; }), others[0]);
+  expect(2);
+  while (q.take_batch(out) != 0) {
+  }
+  expect(0);
+}
+
 TEST_F(queue_of, few_long_tasks_gives_one_to_each) {
   task_queue q(2);
   q.push(tasks(3, 50'000));

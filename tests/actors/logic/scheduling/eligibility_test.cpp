@@ -52,6 +52,16 @@ struct eligibility_test : testing::Test {
   detail::task_extra extra;
 };
 
+TEST_F(eligibility_test, knows_who_could_if_none_were_withdrawn) {
+  EXPECT_EQ(masks(both).ever, (executor_set{0, 1, 2}));
+  all.withdraw(2);
+  all.pause(1, true);
+  EXPECT_EQ(masks(both).all, (executor_set{0, 1}));
+  EXPECT_EQ(masks(both).ever, (executor_set{0, 1, 2}));
+  EXPECT_EQ(all.masks_of(scoped(both, {0, 2})).ever, (executor_set{0, 2}));
+  EXPECT_EQ(all.masks_of(scoped(both, {0, 2})).all, (executor_set{0}));
+}
+
 TEST_F(eligibility_test, is_of_executors_that_have_a_body) {
   EXPECT_EQ(mask(cores), (executor_set{0, 1}));
   EXPECT_EQ(mask(both), (executor_set{0, 1, 2}));

@@ -57,6 +57,21 @@ TEST_F(workload_of, a_queue_begins_when_every_slot_has_something) {
   EXPECT_TRUE(w.roomy().contains(0));
 }
 
+TEST_F(workload_of, tasks_that_nobody_has_given_count_like_those_that_were) {
+  given(0, 2 * ms);
+  w.know_unplaced(0, 3, 6 * ms);
+  EXPECT_EQ(w.queue_ns(0), 4 * ms);
+  EXPECT_FALSE(w.free().contains(0));
+  EXPECT_FALSE(w.roomy().contains(0));
+  w.know_unplaced(0, 1, 1 * ms);
+  EXPECT_FALSE(w.free().contains(0));
+  EXPECT_EQ(w.queue_ns(0), 1.5f * ms);
+  w.know_unplaced(0, 0, 0);
+  EXPECT_TRUE(w.free().contains(0));
+  EXPECT_TRUE(w.roomy().contains(0));
+  EXPECT_EQ(w.queue_ns(0), 0);
+}
+
 TEST_F(workload_of, a_node_has_room_for_the_next_task_of_each_slot) {
   given(1, 8 * ms);
   EXPECT_FALSE(w.free().contains(1));
