@@ -44,11 +44,12 @@ void assignment::assign_again(task_record& t) {
 void assignment::foresee(task_record& t, std::uint64_t number) {
   const run_time& m = model_of(t, facts_[0].kind);
   if (!m.known()) return;
+  const bool early = m.predicted_ns() >= early_ns || has_few_predecessors(t);
+  if (!early && facts_.size() > 1) return;  // its `ahead` is still counted
   last_foreseen_ = number;
   t.executor = 0;
   t.predicted_ns = m.predicted_ns();
-  t.marks |= detail::mark_known;
-  if (t.predicted_ns >= early_ns || has_few_predecessors(t)) t.marks |= detail::mark_early;
+  t.marks |= early ? detail::mark_known | detail::mark_early : detail::mark_known;
 }
 
 void assignment::assign(task_record& t) {
