@@ -5,7 +5,6 @@
 
 #include "problem.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -17,15 +16,11 @@ std::optional<double> ms_per_step(const std::optional<cost>& spent, int steps) {
   return spent ? std::optional(spent->nanoseconds / steps / 1e6) : std::nullopt;
 }
 
-// Chunks for PageRank: enough for each thread that the last ones to end are short.
-constexpr std::size_t chunks_min = 64, chunks_a_thread = 16;
-
 figures measure(contender& who, const settings& how) {
   // Made once: their answers take longer than what is measured.
   static life_problem life(how.quick ? 512 : 4096, how.quick ? 10 : 100);
   static rank_problem ranks(how.quick ? 20'000 : 1'000'000, 10, how.quick ? 5 : 10);
-  const std::size_t chunks = std::max<std::size_t>(chunks_min, chunks_a_thread * how.threads);
-  const std::size_t chunk = ranks.nodes / chunks / 16 * 16;  // tiles of whole cache lines
+  const std::size_t chunk = ranks.nodes / 64 / 16 * 16;  // tiles of whole cache lines
   return {ms_per_step(who.life(life, life.side / 32, life.side), life.steps),
           ms_per_step(who.life(life, life.side / 8, life.side / 8), life.steps),
           ms_per_step(who.page_rank(ranks, chunk, ranks.nodes), ranks.steps),
