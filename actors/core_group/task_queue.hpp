@@ -35,6 +35,8 @@ class task_queue {
   /// Cost of moving a task to another core: its record and its data's state travel.
   static constexpr float move_ns = 200.0f;
 
+  /// Returns the priority of a task; without options 0.
+  static int priority_of(const task_record& t) { return t.extra ? t.extra->options.priority : 0; }
   /// Returns what another thread would save by running a task that is predicted to take `ns`; 0: it was never timed.
   static float worth_of(float ns) { return ns > 0 ? std::max(0.0f, ns - move_ns) : unknown_ns; }
 
@@ -69,8 +71,8 @@ class task_queue {
   /// True if a thread with that share and so many tasks ahead is to keep one more, which its last task has just made
   /// ready, rather than put it into the queue. It does if it has none ahead: what the task reads is in its caches, and to
   /// pass through the queue costs a lock of all threads. One more only if nothing waits in the queue and it is not worth
-  /// the move: tasks run nearly in the order in which they became ready, as their records lie in memory. Tasks without
-  /// options only: those of a higher priority that wait in the queue come first.
+  /// the move: tasks run nearly in the order in which they became ready, as their records lie in memory. None
+  /// while a task of a higher priority than that of tasks without options waits in the queue.
   bool is_to_keep(const share& s, std::size_t ahead) const {
     if (!s.open || s.tasks >= batch_max || s.ns >= batch_ns || is_urgent_.load(std::memory_order_relaxed)) return false;
     return ahead == 0 || (size() == 0 && is_indivisible(s.ahead_ns, s.worth_ns));
@@ -205,7 +207,6 @@ class task_queue {
     --unplaced_.tasks;
     unplaced_.ns -= e.ns;
   }
-  static int priority_of(const task_record& t) { return t.extra ? t.extra->options.priority : 0; }
   // Predicted work of a task in a batch; tasks that were never timed fill a batch, and so go one at a time.
   static float work_of(float ns) { return ns > 0 ? ns : batch_ns; }
   // Publishes the counts after tasks were added. Sequentially consistent: the adding thread looks at the sleepers next,

@@ -28,7 +28,7 @@ void group_actor::leave_to_others(worker& self, const task_queue::sums& taken) {
 
 // Releases the early successors of a task that has just ended well. Those that are ready now are queued, or kept by the
 // thread; not if the end of the task is waited for by more than these, as it reports the end only after all that it has
-// kept.
+// kept, and not if one of them has a priority, as the queue sorts them.
 void group_actor::release_successors(worker& self, task_record& t, task_queue::share& mine) {
   if (!placement_.releases_early(t)) {
     mine.open = false;
@@ -36,6 +36,7 @@ void group_actor::release_successors(worker& self, task_record& t, task_queue::s
   }
   task_record* ready[task_queue::batch_max];
   std::size_t n = 0, queued = 0;
+  bool sorted = true;
   const auto queue = [&](std::size_t from) {
     if (from == n) return;
     if (placement_.releases_early()) {
@@ -55,11 +56,12 @@ void group_actor::release_successors(worker& self, task_record& t, task_queue::s
       queue(0);
       n = 0;
     }
+    sorted = sorted && task_queue::priority_of(next) == 0;
     ready[n++] = &next;
   });
   if (others) mine.open = false;
   std::size_t kept = 0;
-  while (kept < n && !parking_.slot_wanted() && placement_.releases_early() &&
+  while (kept < n && sorted && !parking_.slot_wanted() && placement_.releases_early() &&
          queue_.is_to_keep(mine, self.batch.size())) {
     mine.add(ready[kept]->predicted_ns);
     self.batch.push(ready[kept++]);

@@ -20,6 +20,11 @@ namespace troupe::detail {
 
 // ---- ordering -------------------------------------------------------------------------------------------------------
 
+namespace {
+// True if its options ask for nothing that placement has to give or to tell when the task is ready.
+bool is_plain(const task_record& t) { return !t.extra || !(t.extra->listener || logic::admission::concerns(t)); }
+}  // namespace
+
 // Predicts a call about which there will be nothing to decide. Beside devices these are the calls that only the cores
 // can run, if none of their arrays may have left host memory: those that others may run say so when they are ordered.
 void placement::foresee(task_record& t) {
@@ -29,7 +34,7 @@ void placement::foresee(task_record& t) {
     if (!assignment_.is_for_cores(t)) return logic::note_may_leave(t);
     if (!logic::stays_at_home(t)) return;
   }
-  if (t.kind == task_kind::call && !t.extra) assignment_.foresee(t, deps_.last_sequence() + 1);
+  if (t.kind == task_kind::call && is_plain(t)) assignment_.foresee(t, deps_.last_sequence() + 1);
 }
 
 void placement::order(task_record& t) {

@@ -10,6 +10,8 @@
 #include <optional>
 #include <ostream>
 #include <stdexcept>
+#include <stop_token>
+#include <string>
 #include <vector>
 
 #include <troupe/troupe.hpp>
@@ -227,6 +229,76 @@ TEST_P(early_release, tells_where_a_task_is_when_it_has_been_placed_and_not_befo
   first.open();
   after.get();
   EXPECT_NE(rt.explain(after).executor, "");
+}
+
+TEST_P(early_release, begins_with_the_highest_priority_of_what_one_task_makes_ready) {
+  options o = on_cores(GetParam());
+  o.threads = 1;
+  runtime rt(o);
+  warm_up(rt);
+  auto x = rt.filled<int>({4}, tiles(4), 0);
+  std::vector<int> order;
+  const auto notes = [&order](view<const int, 1>, int what) { order.push_back(what); };
+  for (int i = 0; i < 64; ++i) rt.spawn(notes, read(x), 0);
+  rt.wait_all();
+  for (int round = 0; round < 20; ++round) {
+    order.clear();
+    test::gate begun, first;
+    auto y = rt.filled<int>({4}, tiles(4), 0);
+    rt.spawn(adds_to_two{&first, &begun}, update(x), update(y));
+    ASSERT_TRUE(begun.pass());
+    rt.spawn(notes, read(x), 1);
+    rt.spawn({.priority = 2}, notes, read(x), 2);
+    rt.spawn({.priority = -1}, notes, read(x), 3);
+    rt.spawn({.priority = 5, .name = "urgent"}, notes, read(x), 4);
+    (void)rt.report();
+    first.open();
+    rt.wait_all();
+    EXPECT_EQ(order, (std::vector<int>{4, 2, 1, 3}));
+  }
+}
+
+TEST_P(early_release, does_what_options_say) {
+  runtime rt(on_cores(GetParam()));
+  warm_up(rt);
+  int tries = 0;
+  const auto throws_once = [&tries](view<int, 1> v) {
+    v(0) += 100;
+    if (++tries % 2 != 0) throw std::runtime_error("the first time");
+  };
+  const auto fails = [](view<const int, 1>) { throw std::runtime_error("each time"); };
+  auto x = rt.filled<int>({4}, tiles(4), 0), y = rt.filled<int>({4}, tiles(4), 0);
+  const auto writes = [](view<const int, 1>, view<int, 1> v) { v(0) = 1; };
+  for (int i = 0; i < 64; ++i) {
+    rt.spawn({.retries = 1}, throws_once, update(x));
+    rt.spawn(writes, read(x), update(y));
+  }
+  rt.spawn([](view<int, 1> v) { v(0) = 0; }, update(y));
+  rt.wait_all();
+  for (int round = 0; round < 50; ++round) {
+    auto left = rt.filled<int>({4}, tiles(4), 0);
+    test::gate begun, first;
+    std::stop_source stops;
+    auto before = rt.spawn(adds_to_two{&first, &begun}, update(x), update(y));
+    ASSERT_TRUE(begun.pass());
+    auto again = rt.spawn({.retries = 1}, throws_once, update(x));
+    auto stopped = rt.spawn({.stop = stops.get_token()}, writes, read(y), update(left));
+    auto named = rt.spawn({.name = "the one that fails"}, fails, read(x));
+    (void)rt.report();
+    stops.request_stop();
+    first.open();
+    again.get();
+    EXPECT_THROW(stopped.get(), error);
+    try {
+      named.get();
+      ADD_FAILURE();
+    } catch (const task_failed& e) {
+      EXPECT_NE(std::string(e.what()).find("the one that fails"), std::string::npos) << e.what();
+    }
+    before.get();
+    EXPECT_EQ(x.read()(0), 6400 + (round + 1) * 101);
+    EXPECT_EQ(y.read()(0), round + 1);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(threads, early_release,

@@ -62,7 +62,7 @@ class assignment {
     const executor_set& mask = eligible_.masks_of(t).ever;
     return mask.has_single() && mask.contains(0);
   }
-  /// Predicts a task without options that is not ready yet and that only the first executor, the cores, may run, if
+  /// Predicts a task that is not ready yet, needs no resources, and that only the first executor, the cores, may run, if
   /// something is known about it; and marks it as early if that is worth it: nobody has to assign it then when it is ready. `number`: its own.
   void foresee(detail::task_record&, std::uint64_t number);
   /// Returns the last task whose prediction by `foresee` holds no more; 0: there is none.

@@ -251,9 +251,9 @@ inline constexpr std::uint16_t mark_aside = 4096;
 inline constexpr std::uint16_t mark_given_up = 8192;
 /// A chunk of a for_each; the first of its successors is the join.
 inline constexpr std::uint16_t mark_chunk = 16384;
-/// A call without options about which placement has nothing to decide when it becomes ready: one executor may run it,
-/// its arrays have not left host memory, there is no budget, its time is predicted, and it takes long enough or has few
-/// predecessors.
+/// A call about which placement has nothing to decide when it becomes ready: one executor may run it, its arrays have
+/// not left host memory, there is no budget, its options ask for no resources, its time is predicted, and it takes long
+/// enough or has few predecessors.
 inline constexpr std::uint16_t mark_early = 32768;
 
 // Phases of a task. The thread that moves it from waiting to claimed runs (or cancels) it. Flags beside them: a thread
