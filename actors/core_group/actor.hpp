@@ -153,6 +153,7 @@ class group_actor final : public core_group,
 
   // ---- work.cpp
   void leave_to_others(worker&, const task_queue::sums& taken);
+  bool takes_long(const task_record&, const task_queue::share&) const;
   void release_successors(worker&, task_record&, task_queue::share&);
   void run_of_share(worker&, task_record&, task_queue::share&);
   bool work_once(worker&);

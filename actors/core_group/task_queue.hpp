@@ -50,10 +50,12 @@ class task_queue {
   /// What a thread takes until it reports: from the queue, and of what its tasks make ready.
   struct share {
     std::size_t tasks = 0;
-    float ns = 0;        ///< predicted work of all of them
-    float ahead_ns = 0;  ///< of those that have not begun
-    float worth_ns = 0;  ///< what other threads would save by running these
-    bool open = true;    ///< false: no more is taken, so that what has ended is reported soon
+    float ns = 0;                  ///< predicted work of all of them
+    float ahead_ns = 0;            ///< of those that have not begun
+    float worth_ns = 0;            ///< what other threads would save by running these
+    bool open = true;              ///< false: no more is taken, so that what has ended is reported soon
+    unsigned kept = 0;             ///< of what its tasks make ready
+    std::uint64_t kept_since = 0;  ///< ticks when it kept the first
     void add(float predicted_ns) {
       ++tasks;
       ns += predicted_ns;
@@ -69,9 +71,9 @@ class task_queue {
     sums ahead(std::size_t n) const { return {.ns = ahead_ns, .beside_ns = n > 1 ? worth_ns : 0.0f}; }
   };
   /// True if a thread with that share and so many tasks ahead is to keep one more, which its last task has just made
-  /// ready, rather than put it into the queue. It does if it has none ahead: what the task reads is in its caches, and to
-  /// pass through the queue costs a lock of all threads. One more only if nothing waits in the queue and it is not worth
-  /// the move: tasks run nearly in the order in which they became ready, as their records lie in memory. None
+  /// ready, rather than put it into the queue. It does if it has none ahead: what the task reads is in its caches, and
+  /// to pass through the queue costs a lock of all threads. One more only if nothing waits in the queue and it is not
+  /// worth the move: tasks run nearly in the order in which they became ready, as their records lie in memory. None
   /// while a task of a higher priority than that of tasks without options waits in the queue.
   bool is_to_keep(const share& s, std::size_t ahead) const {
     if (!s.open || s.tasks >= batch_max || s.ns >= batch_ns || is_urgent_.load(std::memory_order_relaxed)) return false;
@@ -143,9 +145,8 @@ class task_queue {
   /// Takes the task `t` if it is among the newest 64; true if it was.
   bool take(task_record& t) {
     std::lock_guard hold(lock_);
-    const entry e = entry_of(t);
-    const bool found = ready_.take(e, reach);
-    if (found) went(e);
+    const bool found = ready_.take({&t}, reach);  // of another task nothing may be read: others write it
+    if (found) went(entry_of(t));
     note_taken();
     return found;
   }
@@ -217,7 +218,8 @@ class task_queue {
     size_.store(ready_.size(), std::memory_order_seq_cst);
   }
   void note_taken() {
-    if (ready_.empty()) worth_ns_ = unplaced_.ns = 0;
+    if (ready_.empty()) worth_ns_ = 0;
+    if (unplaced_.tasks == 0) unplaced_.ns = 0;
     takes_.store(takes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // one writer, by the lock
     note_urgency();
     published_worth_.store(worth_ns_, std::memory_order_relaxed);

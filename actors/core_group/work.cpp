@@ -26,6 +26,14 @@ void group_actor::leave_to_others(worker& self, const task_queue::sums& taken) {
   if (self.unshared.add(static_cast<double>(kept) / tick_ns_, wake_up, busy)) wake(1, parking::nearness::far);
 }
 
+// True if the tasks that a thread keeps take far longer than predicted: it is to report them, so that this is known. The
+// shortest are mostly not timed; after each four the clock is looked at.
+bool group_actor::takes_long(const task_record& t, const task_queue::share& mine) const {
+  if (t.measured_ns > task_queue::batch_ns) return true;
+  if (mine.kept == 0 || mine.kept % 4 != 0) return false;
+  return static_cast<double>(ticks() - mine.kept_since) * tick_ns_ > 2.0 * task_queue::batch_ns;
+}
+
 // Releases the early successors of a task that has just ended well. Those that are ready now are queued, or kept by the
 // thread; not if the end of the task is waited for by more than these, as it reports the end only after all that it has
 // kept, and not if one of them has a priority, as the queue sorts them.
@@ -59,10 +67,11 @@ void group_actor::release_successors(worker& self, task_record& t, task_queue::s
     sorted = sorted && task_queue::priority_of(next) == 0;
     ready[n++] = &next;
   });
-  if (others) mine.open = false;
+  if (others || takes_long(t, mine)) mine.open = false;
   std::size_t kept = 0;
   while (kept < n && sorted && !parking_.slot_wanted() && placement_.releases_early() &&
          queue_.is_to_keep(mine, self.batch.size())) {
+    if (mine.kept++ == 0) mine.kept_since = ticks();
     mine.add(ready[kept]->predicted_ns);
     self.batch.push(ready[kept++]);
   }

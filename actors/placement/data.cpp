@@ -75,8 +75,8 @@ bool placement::must_wait_for_data(task_record& t) {
 
 // ---- what has ended -------------------------------------------------------------------------------------------------
 
-// Early tasks, which are not sent, have changed tiles in host memory that were nowhere else; when one retires, a task that
-// came after it may have run elsewhere already.
+// Early tasks, which are not sent, have changed tiles in host memory that were nowhere else; when one retires, a task
+// that came after it may have run elsewhere already.
 void placement::account_for_data(task_record& t) {
   if (t.marks & mark_has_room) host_memory_->give_back(t);
   if (t.kind == task_kind::spill || t.kind == task_kind::load) {

@@ -75,7 +75,8 @@ class executor {
   virtual void recall(const std::function<bool(const task_record&)>& wanted) { (void)wanted; }
   /// Returns the load of bodies that wait. A change of it is reported to placement::waits_changed.
   virtual waiting_load waiting() const { return {}; }
-  /// Returns the load of early tasks that wait or run here; those of less than a microsecond may be left out.
+  /// Returns the load of early tasks that wait or run here. Left out are those of less than a microsecond, and what
+  /// threads have taken and not begun, 80 us for each.
   virtual unplaced_load unplaced() const { return {}; }
   /// Reports the ends of tasks that a thread has kept to itself, as it may be held up. Any thread.
   virtual void report_ended() {}

@@ -258,6 +258,36 @@ TEST_P(early_release, begins_with_the_highest_priority_of_what_one_task_makes_re
   }
 }
 
+TEST_P(early_release, holds_up_nobody_behind_a_chain_that_takes_far_longer_than_before) {
+  options o = on_cores(GetParam());
+  o.threads = 1;
+  runtime rt(o);
+  warm_up(rt);
+  auto x = rt.filled<int>({4}, tiles(4), 0), y = rt.filled<int>({4}, tiles(4), 0);
+  std::atomic<bool> is_long{false};
+  std::atomic<int> steps{0};
+  const auto step = [&](view<int, 1>) {
+    if (!is_long) return;
+    ++steps;
+    const auto until = std::chrono::steady_clock::now() + 5ms;
+    while (std::chrono::steady_clock::now() < until) {
+    }
+  };
+  for (int i = 0; i < 1000; ++i) rt.spawn(step, update(x));
+  rt.wait_all();
+  is_long = true;
+  test::gate begun, first;
+  rt.spawn(adds_to_two{&first, &begun}, update(x), update(y));
+  ASSERT_TRUE(begun.pass());
+  for (int i = 0; i < 30; ++i) rt.spawn(step, update(x));
+  auto steps_before = rt.spawn([&](view<const int, 1>) { return steps.load(); }, read(y));
+  (void)rt.report();
+  first.open();
+  EXPECT_LE(steps_before.get(), 8);
+  rt.wait_all();
+  EXPECT_EQ(steps, 30);
+}
+
 TEST_P(early_release, does_what_options_say) {
   runtime rt(on_cores(GetParam()));
   warm_up(rt);

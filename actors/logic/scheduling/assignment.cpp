@@ -176,6 +176,7 @@ void assignment::refill_at_home(backlog& b, const executor_set& mask) {
 
 void assignment::refill() {
   if (kept_.load(std::memory_order_relaxed) == 0) return;
+  if (before_choices_) before_choices_();
   for (backlog& b : backlogs_) {
     if (b.tasks.empty() || !b.mask.meets(work_.roomy())) continue;
     const executor_set mask = eligible_.without_paused(b.mask);

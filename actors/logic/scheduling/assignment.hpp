@@ -62,8 +62,9 @@ class assignment {
     const executor_set& mask = eligible_.masks_of(t).ever;
     return mask.has_single() && mask.contains(0);
   }
-  /// Predicts a task that is not ready yet, needs no resources, and that only the first executor, the cores, may run, if
-  /// something is known about it; and marks it as early if that is worth it: nobody has to assign it then when it is ready. `number`: its own.
+  /// Predicts a task that is not ready yet, needs no resources, and that only the first executor, the cores, may run,
+  /// if something is known about it; and marks it as early if that is worth it: nobody has to assign it then when it is
+  /// ready. `number`: its own.
   void foresee(detail::task_record&, std::uint64_t number);
   /// Returns the last task whose prediction by `foresee` holds no more; 0: there is none.
   std::uint64_t outdated() const { return outdated_; }
@@ -129,6 +130,7 @@ class assignment {
   void each_surprise(F&& f) {
     if (!surprised_) return;
     surprised_ = false;
+    if (before_choices_) before_choices_();
     const executor_set some = std::exchange(surprises_, {});
     some.each([&](std::size_t i) {
       executor_set idle = eligible_.without_withdrawn(work_.free());

@@ -45,10 +45,13 @@ class workload {
     executors_[i].waiting_ns = ns;
     note_room(i);
   }
-  /// Notes how many tasks executor i has beside those that it was given, one slot each, and their predicted time.
+  /// Notes how many tasks executor i has beside those that it was given, one slot each, and their predicted time. Early
+  /// tasks that are or will be put out are added, and count until this is called the next time.
   void know_unplaced(std::size_t i, int tasks, float ns) {
-    executors_[i].unplaced = tasks;
-    executors_[i].unplaced_ns = ns;
+    executor_load& p = executors_[i];
+    p.unplaced = tasks;
+    p.unplaced_ns = ns;
+    for (const detail::task_record* t : p.outgoing) count_early(p, *t);
     note_room(i);
   }
 
@@ -67,8 +70,10 @@ class workload {
 
   // ---- tasks to hand over -------------------------------------------------------------------------------------------
   void put_out(detail::task_record& t) {
-    executors_[t.executor].outgoing.push_back(&t);
+    executor_load& p = executors_[t.executor];
+    p.outgoing.push_back(&t);
     outgoing_.insert(t.executor);
+    if (executors_.size() > 1 && count_early(p, t)) note_room(t.executor);
   }
   /// Returns the tasks to be handed to executor i; the caller that empties the list calls `sent`.
   std::vector<detail::task_record*>& outgoing(std::size_t i) { return executors_[i].outgoing; }
@@ -138,6 +143,13 @@ class workload {
   };
 
   void end_wait(detail::task_record&);
+  // Counts a task that nobody has given to the executor; false: it is none.
+  static bool count_early(executor_load& p, const detail::task_record& t) {
+    if (!(t.marks & detail::mark_early)) return false;
+    ++p.unplaced;
+    p.unplaced_ns += t.predicted_ns;
+    return true;
+  }
 
   // Returns the slots that are used or spoken for. Of tasks that wait for their data, two for each slot are not
   // counted: other tasks have their slots meanwhile.

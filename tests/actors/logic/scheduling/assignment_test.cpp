@@ -31,6 +31,7 @@ class core_and_node {
     node.space = 1;
     choice_.add(core);
     choice_.add(node);
+    choice_.ask_before_choices([this] { choice_.know_unplaced(0, early_, static_cast<float>(early_) * ms); });
     choice_.know_link(detail::host_space, 1, {50'000, 1});
     choice_.know_link(1, detail::host_space, {50'000, 1});
     data_.spec.size[0] = tiles_max << 20;
@@ -79,6 +80,12 @@ class core_and_node {
     choice_.refill();
     take();
   }
+  /// Has the core have so many early tasks of a millisecond, which nobody has given to it.
+  void have_early(int n) { early_ = n; }
+  void look_again() {
+    choice_.refill();
+    take();
+  }
   /// Withdraws the node: what it has comes back, and nobody knows whether there will be another one.
   void node_goes() {
     choice_.withdraw(1);
@@ -118,6 +125,7 @@ class core_and_node {
   std::deque<std::vector<detail::access>> accesses_;
   std::uint32_t tiles_used_ = 0;
   std::size_t moved_ = 0;
+  int early_ = 0;
   kernel_info kernel_{
       .name = "work", .key = 7, .kinds = 1 | 1 << static_cast<int>(device_kind::node), .portable = true};
   assignment choice_{1 * ms, 0};
@@ -131,6 +139,21 @@ TEST(assignment, gives_a_core_no_task_behind_one_that_takes_longer_than_the_wind
   for (int i = 0; i < 20; ++i) w.spawn();
   EXPECT_EQ(w.has(0), 1u);
   EXPECT_GT(w.kept(), 0u);
+}
+
+TEST(assignment, gives_a_core_nothing_behind_early_tasks_and_what_waits_once_they_have_ended) {
+  core_and_node w(0.5f * ms);
+  w.have_early(50);
+  for (int i = 0; i < 20; ++i) w.spawn();
+  EXPECT_EQ(w.has(0), 0u);
+  const std::size_t kept = w.kept();
+  EXPECT_GT(kept, 0u);
+  w.look_again();
+  EXPECT_EQ(w.kept(), kept);
+  w.have_early(0);
+  w.look_again();
+  EXPECT_GT(w.has(0), 0u);
+  EXPECT_LT(w.kept(), kept);
 }
 
 TEST(assignment, gives_a_node_the_next_task_while_one_runs_however_long_that_takes) {
