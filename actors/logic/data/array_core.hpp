@@ -50,6 +50,7 @@ struct alignas(128) array_core {
   // Placement.
   std::int32_t users = 0;  // accesses of unfinished tasks
   bool dropped = false;    // no handle is left
+  bool has_left = false;   // others than this machine's cores use it
   bool may_leave = false;  // a task has been ordered that uses it, and that others than this machine's cores may run
   reduction* open = nullptr;
   tile_history single;                         // the states of a one-tile array

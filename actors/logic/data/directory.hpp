@@ -36,10 +36,15 @@ using detail::task_record;
 
 using space_set = detail::id_set;
 
+/// Has the array an account of its copies, which may be host memory's only.
+inline void have_account(array_core& a) {
+  if (!a.coherence) a.coherence = std::make_unique<detail::array_coherence>(a.tile_count);
+}
 /// Notes that others than this machine's cores use the array.
 inline void leaves_host(array_core& a) {
-  if (a.coherence) return;
-  a.coherence = std::make_unique<detail::array_coherence>(a.tile_count);
+  have_account(a);
+  if (a.has_left) return;
+  a.has_left = true;
   a.stays_packed.store(true, std::memory_order_relaxed);
   a.place_if_missed();
 }
@@ -116,7 +121,7 @@ void note_parts(task_record& t, memory_space where, Alive&& alive) {
     if (!x.array || is_whole(x)) continue;
     const bool copies = where != host_space && uses_copies(x);
     if (!copies && !writes(x)) continue;
-    leaves_host(*x.array);
+    have_account(*x.array);
     each_tile_of(x, [&](std::uint32_t tile) {
       coherence_entry& entry = x.array->coherence->tiles[tile];
       (copies ? entry.part_readers : entry.part_writers).add({&t, t.sequence}, alive);

@@ -163,6 +163,24 @@ TEST_P(early_beside_a_device, a_part_that_the_cores_change_is_not_copied_to_the_
   EXPECT_EQ(copy.read()(0), 14u);
 }
 
+// Tasks that change parts of tiles have an account of copies kept, which is not to be taken for a use by the device.
+TEST_P(early_beside_a_device, an_array_that_the_device_does_not_use_is_shown_where_it_is) {
+  auto x = rt.array<word>({1024}, tiles(64));
+  const auto fills = [](words a) {
+    for (index_t i = a.lo(0); i < a.hi(0); ++i) a(i) = 1;
+  };
+  const auto reads = [](cwords a) { return a(0) + a(1023); };
+  rt.spawn(fills, write(x, all{})).get();
+  rt.spawn(fills, update(x.sub({{10}, {500}}))).get();
+  const auto moved = [&] { return rt.report().executors.front().bytes_moved; };
+  const auto before = moved();
+  for (int i = 0; i < 10; ++i) {
+    rt.spawn(fills, update(x, all{})).get();
+    EXPECT_EQ(rt.spawn(reads, read(x, all{})).get(), 2u);
+  }
+  EXPECT_EQ(moved(), before);
+}
+
 // It takes a moment on either.
 TEST_P(early_beside_a_device, a_task_that_both_can_run_goes_to_the_device_while_early_ones_keep_the_cores) {
   auto x = filled();
