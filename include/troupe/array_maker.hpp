@@ -75,8 +75,9 @@ class array_maker {
   /// handles. That destructor waits until the tasks that use the array are done and their results are in the memory.
   ///
   /// The destructor does not wait inside a task that uses the array, while its thread holds a host view that such a
-  /// task needs closed, or if tasks have captured the handle or a recorded graph keeps it. Then the memory is the
-  /// caller's again after `wait_all()`. Bodies that `shutdown` has left behind may go on using it.
+  /// task needs closed, or if tasks have captured the handle, or a recorded graph or a run of one that has not ended
+  /// keeps it. Then the memory is the caller's again after `wait_all()`. Bodies that `shutdown` has left behind may go
+  /// on using it.
   template <class T, std::size_t N>
   troupe::array<T, static_cast<int>(N)> borrow(std::span<T> data, const index_t (&size)[N],
                                                const tile_shape<static_cast<int>(N)>& t, std::string name = {},
