@@ -385,7 +385,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   // Here, beside what never changes: threads that run bodies read these for each of them.
   ending ending_;
   std::atomic<bool> releases_early_{false};  // written with the turn, as the next one
-  bool beside_devices_ = false;              // from before the first task on
+  bool beside_devices_ = false;              // as executors_.has_devices(), which lies beside what turns write
   std::atomic<std::uint64_t> outdated_{0};   // the last task whose prediction holds no more
 
   mail_queue mail_;

@@ -258,7 +258,7 @@ void placement::retire(task_record& t) {
     notifications_.add(*t.extra->listener);
     t.extra->listener->retired(t);
   }
-  // Nobody can make more of the last one: where the program has dropped its future, a load is enough.
+  // The last reference is the only one from which more could be made: where the future is gone, a load is enough.
   if (t.references.load(std::memory_order_acquire) == 1 || t.references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     if (t.extra || !t.ops) {
       recycle(&t);

@@ -181,7 +181,7 @@ TEST_P(early_beside_a_device, an_array_that_the_device_does_not_use_is_shown_whe
   EXPECT_EQ(moved(), before);
 }
 
-// It takes a moment on either.
+// The task takes a moment on either executor, so that what decides is what the two have to do before it.
 TEST_P(early_beside_a_device, a_task_that_both_can_run_goes_to_the_device_while_early_ones_keep_the_cores) {
   auto x = filled();
   for (const char* where : {"sim:0", "cpu:0"})
