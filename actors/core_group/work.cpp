@@ -54,6 +54,7 @@ void group_actor::release_successors(worker& self, task_record& t, task_queue::s
       placement_.report_ready({ready + from, n - from});
     }
   };
+  placement_.note_time(t);
   const bool others = release_early(t, [&](task_record& next) {
     if ((next.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting || placement_.is_outdated(next)) {
       task_record* const one = &next;  // it will not run, or is more or less work than was thought
@@ -106,12 +107,11 @@ bool group_actor::work_once(worker& self) {
       if (i < n) prefetch<sizeof(task_record) / 64>(got[i]);
     };
     fetch(1);
-    // Turns are taken before and after: their times cost nothing to read.
-    const std::uint64_t begin = placement_.last_turn();
+    const std::uint64_t begin = ticks();
     task_queue::share mine{
         .tasks = n, .ns = taken.ns, .ahead_ns = taken.ns - taken.first_ns, .worth_ns = taken.beside_ns};
     const auto compare = [&] {
-      self.compare(mine.ns, static_cast<float>(placement_.last_turn() - begin) * static_cast<float>(tick_ns_));
+      self.compare(mine.ns, static_cast<float>(ticks() - begin) * static_cast<float>(tick_ns_));
     };
     run_of_share(self, *got[0], mine);
     move_stuck(self);

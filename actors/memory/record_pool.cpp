@@ -97,15 +97,19 @@ void drop_inputs(task_record& t) noexcept {
   t.access_count = 0;
 }
 
+void clear(task_record& t) noexcept {
+  drop_inputs(t);
+  if (t.ops) t.ops->drop_result(t);
+  t.ops = nullptr;
+  t.error = nullptr;
+  delete t.extra;
+  t.extra = nullptr;
+  t.sequence.release(0);
+}
+
 void recycle(task_record* t) noexcept {
   runtime_state& rt = *t->rt;
-  drop_inputs(*t);
-  if (t->ops) t->ops->drop_result(*t);
-  t->ops = nullptr;
-  t->error = nullptr;
-  delete t->extra;
-  t->extra = nullptr;
-  t->sequence = 0;
+  clear(*t);
   rt.records.give(t);
   // Futures that outlive the runtime hold the link by count; see engine.
   if (rt.the_engine.load(std::memory_order_acquire) == nullptr) rt.release();

@@ -15,6 +15,9 @@ task_record* take_record(runtime_state&);
 void destroy(array_core&) noexcept;
 /// Gives a record, its accesses' regions and its captures back. Nothing may refer to the record any more.
 void recycle(task_record*) noexcept;
+/// Does the same but for the record itself, which stays its owner's. No task is found unfinished any more whose record
+/// has been cleared, and what it has written is known to those that see that.
+void clear(task_record&) noexcept;
 /// Destroys the body and returns the regions, extra room and references of the accesses; the result stays.
 void drop_inputs(task_record&) noexcept;
 

@@ -2,11 +2,14 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <bit>
+#include <new>
+#include <utility>
 
 #include <troupe/error.hpp>
 
 #include "actors/execution/task_errors.hpp"
 #include "actors/logic/data/directory.hpp"
+#include "actors/memory/internal_tasks.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/placement/internal_tasks.hpp"
 #include "actors/placement/placement.hpp"
@@ -110,7 +113,7 @@ void placement::account_for_transfer(task_record& t) {
 // ---- the end of an array -------------------------------------------------------------------------------------------
 
 void placement::free_if_unused(array_core& a) {
-  if (!a.dropped || a.users != 0) return;
+  if (!a.dropped || a.users != 0 || waits_for_early(a)) return;
   if (a.coherence && !a.coherence->spaces.empty()) {
     if (a.is_borrowed() && transfers_.bring_home(a)) return;
     if (log_) log_->forget(a);
@@ -119,6 +122,34 @@ void placement::free_if_unused(array_core& a) {
   }
   if (log_) log_->forget(a);
   free(a);
+}
+
+// True if early tasks use the array, which end without a turn: then a task that comes after them frees it. Where there
+// is no memory for that, it is tried again when the alarm rings.
+bool placement::waits_for_early(array_core& a) {
+  if (!a.used_early || in_flight_.none() || !deps_.is_used_early(a)) return false;
+  task_record* t = nullptr;
+  bool waits = true;
+  try {
+    t = make_farewell(rt_, a);
+    number(deps_, *t);
+    waits = deps_.order_after_early(a, *t);
+    if (waits) t = nullptr;
+  } catch (const std::bad_alloc&) {
+    unfreed_.push_back(&a);
+    alarm_.ring_soon();
+  }
+  chains_.forget_edges();  // no device has it
+  if (t) {
+    --a.users;
+    recycle(t);
+  }
+  return waits;
+}
+
+// Tries again to free what could not be freed for want of memory.
+void placement::free_unfreed() {
+  for (array_core* a : std::exchange(unfreed_, {})) free_if_unused(*a);
 }
 
 void placement::free(array_core& a) {

@@ -54,7 +54,7 @@ void placement::end_claimed(task_record& t) {
       errc::runtime_stopped, "task '" + name + "' did not run: " + ending_.why_not_run(), name, "", name, 0, nullptr));
   const std::coroutine_handle<> waits = waits_for(t);
   fulfil(t, board_);
-  ending_.note(waits);
+  if (!is_internal(t.kind)) ending_.note(waits);
 }
 
 // Gives up all tasks that come after these, which run. They are in no queue, but for those that were released just now;

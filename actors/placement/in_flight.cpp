@@ -64,9 +64,9 @@ bool in_flight::wait_until(const std::function<bool()>& quiet, std::chrono::stea
   return was_quiet;
 }
 
-void in_flight::wake_some(std::uint64_t finished, bool quiet_wanted, bool room_wanted) {
+void in_flight::wake_some(bool quiet_wanted, bool room_wanted) {
   // No thread is woken only to go back to sleep: one wake-up costs more than hundreds of tasks.
-  const std::uint64_t left = submitted_.load(std::memory_order_seq_cst) - finished;
+  const std::uint64_t left = count();
   if ((left != 0 || !quiet_wanted) && (left > drained_ || !room_wanted)) return;
   { std::lock_guard hold(lock_); }
   changed_.notify_all();

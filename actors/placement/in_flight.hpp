@@ -27,15 +27,15 @@ class in_flight {
   /// The number of tasks submitted, for the inbox to increment.
   std::atomic<std::uint64_t>& submissions() { return submitted_; }
   std::uint64_t submitted() const { return submitted_.load(std::memory_order_seq_cst); }
-  /// The number of tasks that have finished, as of the last `publish`; a thread that reads it sees what those tasks
-  /// wrote.
-  std::uint64_t finished() const { return finished_.load(std::memory_order_acquire); }
+  /// The number of tasks that have finished, in turns as of the last `publish`; a thread that reads it sees what those
+  /// tasks wrote.
+  std::uint64_t finished() const { return finished_in(std::memory_order_acquire); }
   /// Submitted minus finished; `finished_` is read first, so that it is never more than `submitted_`.
   std::uint64_t count() const {
-    const std::uint64_t finished = finished_.load(std::memory_order_seq_cst);
+    const std::uint64_t finished = finished_in(std::memory_order_seq_cst);
     return submitted_.load(std::memory_order_seq_cst) - finished;
   }
-  bool none() const { return finished_.load(std::memory_order_acquire) == submitted_.load(std::memory_order_acquire); }
+  bool none() const { return count() == 0; }
 
   /// True if the bound is to be looked at now: some tasks more do not matter where it is large.
   bool may_be_at_bound() const {
@@ -64,19 +64,24 @@ class in_flight {
   /// Notes that a host access that was granted has retired. With the turn.
   void note_closed() { --open_views_; }
   /// True if all tasks submitted have retired, and no view is open. With the turn.
-  bool all_retired() const { return open_views_ == 0 && retired_ == submitted_.load(); }
-  /// Shows all threads how many have retired, and returns it. With the turn.
-  std::uint64_t publish() {
-    if (finished_.load(std::memory_order_relaxed) != retired_)
-      finished_.store(retired_, std::memory_order_release);  // a reader of it also sees what the tasks wrote
-    return retired_;
+  bool all_retired() const { return open_views_ == 0 && retired_ + outside_.load() == submitted_.load(); }
+  /// Shows all threads how many have retired in turns. With the turn.
+  void publish() {
+    // A reader of it also sees what the tasks wrote. Sequentially consistent with the other count: of two threads that
+    // end the last tasks at the same time, one sees that none is left.
+    if (finished_.load(std::memory_order_relaxed) != retired_) finished_.store(retired_, std::memory_order_seq_cst);
+  }
+  /// Counts tasks that have retired without a turn, and wakes threads that wait, if there is reason to.
+  void note_retired_outside(std::size_t n) {
+    outside_.fetch_add(n, std::memory_order_seq_cst);
+    wake_waiters();
   }
   /// Wakes threads that wait, if there is reason to. Called after the turn was left, which orders it after the store to
-  /// `finished_`. `finished`: what `publish` returned in that turn.
-  void wake_waiters(std::uint64_t finished) {
+  /// `finished_`.
+  void wake_waiters() {
     const bool quiet_wanted = quiet_waiters_.load(std::memory_order_seq_cst) != 0;
     const bool room_wanted = bound_waiters_.load(std::memory_order_seq_cst) != 0;
-    if (quiet_wanted || room_wanted) wake_some(finished, quiet_wanted, room_wanted);
+    if (quiet_wanted || room_wanted) wake_some(quiet_wanted, room_wanted);
   }
 
   /// Takes no more tasks from now on.
@@ -87,7 +92,9 @@ class in_flight {
   bool given_up() const { return given_up_.load(std::memory_order_acquire); }
 
  private:
-  void wake_some(std::uint64_t finished, bool quiet_wanted, bool room_wanted);
+  // More are never counted as finished than as submitted, if the latter are counted afterwards.
+  std::uint64_t finished_in(std::memory_order order) const { return finished_.load(order) + outside_.load(order); }
+  void wake_some(bool quiet_wanted, bool room_wanted);
 
   const std::size_t max_;
   const std::size_t drained_;  // threads held back at the bound go on when no more tasks are in flight
@@ -95,9 +102,10 @@ class in_flight {
   std::atomic<bool> closed_{false}, given_up_{false};
   std::function<bool()> is_exempt_;  // null: no thread is
   alignas(64) std::atomic<std::uint64_t> submitted_{0};
-  alignas(64) std::atomic<std::uint64_t> finished_{0};
-  std::uint64_t retired_ = 0;  // with the turn
-  std::atomic<int> quiet_waiters_{0}, bound_waiters_{0};
+  alignas(64) std::atomic<std::uint64_t> finished_{0};  // in turns
+  std::uint64_t retired_ = 0;                           // with the turn
+  alignas(64) std::atomic<std::uint64_t> outside_{0};   // retired without a turn
+  alignas(64) std::atomic<int> quiet_waiters_{0}, bound_waiters_{0};
   std::mutex lock_;
   std::condition_variable changed_;
   std::uint64_t open_views_ = 0;  // of granted host accesses; with the turn

@@ -40,6 +40,7 @@ placement::placement(const options& o, runtime_state& rt, wait_table& board)
       turns_(static_cast<std::uint64_t>(stale_after_ns / clock_.ns_per_tick())),
       in_flight_(o.tasks_in_flight_max),
       deps_(*this),
+      turnless_(rt, deps_, turns_),
       assignment_(static_cast<float>(std::chrono::duration<double, std::nano>(o.window).count()), o.decisions_kept),
       admission_(o.resources,
                  static_cast<std::uint64_t>(
@@ -147,6 +148,23 @@ void placement::collect_ends() {
 }
 
 void placement::report_done(std::span<task_record* const> done, executor* self) {
+  if (!releases_early()) return report_to_turn(done, self);
+  while (!done.empty()) {
+    task_record* left[turnless_ends::at_once];
+    const std::size_t n = std::min(done.size(), turnless_ends::at_once);
+    const std::size_t more = turnless_.retire(done.first(n), left);
+    if (more != n) in_flight_.note_retired_outside(n - more);
+    if (more != 0)
+      report_to_turn({left, more}, self);
+    else if (!turnless_.has_urgent_times())
+      take_turn(self);
+    else if (turns_.try_take())  // else the next one learns of them
+      serve(self);
+    done = done.subspan(n);
+  }
+}
+
+void placement::report_to_turn(std::span<task_record* const> done, executor* self) {
   if (turns_.try_take()) {
     for (task_record* t : done) work_.to_retire(*t);
     serve(self);
@@ -183,6 +201,7 @@ void placement::look_again() {
   turns_.take();
   alarm_.rang();
   look_at_farewells();
+  free_unfreed();
   admission_.look_again();
   absent_.look_soon();
   serve(nullptr);  // leaves the turn
@@ -297,6 +316,8 @@ bool placement::serve(executor* self, bool client) {
       if (executors_.has_devices())
         notes_.take_transfers(
             [&](auto from, auto to, auto bytes, float ns) { assignment_.learn_transfer(from, to, bytes, ns); });
+      turnless_.take_times([&](const timed_call& c) { assignment_.learn(c); });
+      note_outdated();
       work_off();
       // An executor's thread that has its next task already lets a little mail accumulate.
       // In the first round only: those who have posted since may rely on this thread.
@@ -320,11 +341,11 @@ bool placement::serve(executor* self, bool client) {
       if (self && executors_.near().size() > 1) relieve_others(*self);
       if (send_outgoing(self, client, stale)) any = true;
       if (spent_.count() >= spent_records::chain) spent_.give_back(rt_.records);
-      const std::uint64_t finished_now = in_flight_.publish();
+      in_flight_.publish();
       if (trace_.is_on() && any) trace_.add_turn(begin, clock_.ticks());
       taken = false;
       leave_turn();
-      in_flight_.wake_waiters(finished_now);
+      in_flight_.wake_waiters();
       // Goes on if mail came while the turn was held, or slots became free: no other thread may look at them.
       if (later || (mail_.count() == 0 && (assignment_.kept() == 0 || !notes_.has_waits()))) return any;
       if (rounds >= 4) {  // enough for one call

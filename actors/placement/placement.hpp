@@ -47,6 +47,7 @@
 #include "actors/placement/task_fates.hpp"
 #include "actors/placement/transfers.hpp"
 #include "actors/placement/turn_work.hpp"
+#include "actors/placement/turnless_ends.hpp"
 #include "actors/placement/turns.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/executor.hpp"
@@ -126,6 +127,10 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   bool releases_early(const task_record& t) const {
     return releases_early() && (!beside_devices_ || (t.marks & mark_early) != 0);
   }
+  /// Notes how long a task has taken whose early successors the calling thread is about to release.
+  void note_time(const task_record& t) {
+    if (t.marks & mark_early) turnless_.note_time(t);
+  }
   /// Has ready tasks placed that a thread has released, and that it cannot hand on itself.
   void report_ready(std::span<task_record* const>);
   /// True if what was predicted for an early task, before it was ready, holds no more.
@@ -133,7 +138,8 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   /// Has executors report the ends that their threads have kept to themselves: for threads that wait until tasks have
   /// retired. A body may hold up such a thread, and wait itself for what that one does then.
   void collect_ends();
-  /// Reports tasks whose bodies have returned. Takes the turn if it is free, else leaves mail.
+  /// Reports tasks whose bodies have returned. Those about which nothing is left to decide retire at once. For others,
+  /// and for mail, takes the turn if it is free, else leaves mail.
   void report_done(std::span<task_record* const>, executor* self);
   /// Accounts for all that an executor has to tell, in the order that it needs; see report_batch.
   void report(executor&, report_batch&&);
@@ -216,8 +222,6 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   bool is_stale(std::uint64_t now) const { return turns_.is_stale(now); }
   /// True if this thread was the last one to take a turn.
   bool took_last_turn() const { return turns_.this_thread_was_last(); }
-  /// Returns the ticks when the latest turn began.
-  std::uint64_t last_turn() const { return turns_.last(); }
   /// Counts the threads of executors that are running or deciding.
   void became_active() { turns_.became_active(); }
   void became_idle() { turns_.became_idle(); }
@@ -269,7 +273,8 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   /// Gives idle memory back; called when nothing has happened for a while. False if more is left, in use.
   bool tidy();
   void flush_trace();
-  /// Runs `f` while no task can retire.
+  /// Runs `f` with the turn: no task retires but those of which nothing is left to decide, and no record becomes that of
+  /// another task.
   void with_turn(const std::function<void()>& f);
 
   std::uint64_t finished() const { return in_flight_.finished(); }
@@ -298,6 +303,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void look_up() override { look_again(); }
   bool end_failed_turn(bool taken);
   void wait_at_bound();
+  void report_to_turn(std::span<task_record* const> done, executor* self);
   void have_ordered(std::size_t waiting, bool inside);
   bool serve(executor* self, bool client = false);  // drains the mail, decides, leaves the turn
   // Waits for the turn, and has it once all that was posted before has been handled.
@@ -318,6 +324,9 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void know_unplaced();
   // ---- tasks.cpp
   void foresee(task_record&);
+  void note_outdated() {
+    if (const std::uint64_t n = assignment_.outdated(); n != outdated_.load(std::memory_order_relaxed)) outdated_ = n;
+  }
   void order(task_record&);
   void make_ready(task_record&);
   void place_again(task_record&, bool setback);
@@ -352,8 +361,12 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void account_for_data(task_record&);
   void account_for_transfer(task_record&);
   void free_if_unused(array_core&);
+  bool waits_for_early(array_core&);
+  void free_unfreed();
   void free(array_core&);
   void end_farewell(task_record&);
+  // ---- queries.cpp
+  void give_records_back();
   // ---- losses.cpp
   bool is_node(const task_record& t) const {
     return (t.marks & mark_sent) && assignment_.facts()[t.executor].kind == device_kind::node;
@@ -394,8 +407,9 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   farewells farewells_;
   incoming_notes notes_;
 
-  // Owned by the holder of the turn.
+  // Owned by the holder of the turn, but for what others do with tasks that have ended (successors.hpp).
   logic::dependencies deps_;
+  turnless_ends turnless_;
   logic::assignment assignment_;
   logic::admission admission_;
   alarm alarm_;
@@ -412,6 +426,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   reexecutions reexecutions_;
   notifications notifications_;
   turn_work work_;
+  std::vector<array_core*> unfreed_;  // there was no memory to find out when
   graph_trace trace_;
   spent_records spent_;
 };

@@ -138,10 +138,16 @@ runtime_report placement::report() {
   r.scheduling_passes = turns_.count();
   r.resources_free = admission_.free();
   r.remarks = remarks_.all();
+  const turnless_ends::times turnless = turnless_.sum();
   for (std::size_t i = 0; i < executors_.size(); ++i) {
     executor_report e = executors_[i].report();
-    e.predicted = std::chrono::nanoseconds(static_cast<std::int64_t>(assignment_.predicted_ns(i)));
-    e.measured = std::chrono::nanoseconds(static_cast<std::int64_t>(assignment_.measured_ns(i)));
+    double predicted = assignment_.predicted_ns(i), measured = assignment_.measured_ns(i);
+    if (i == 0) {  // where early tasks run
+      predicted += turnless.predicted_ns;
+      measured += turnless.measured_ns;
+    }
+    e.predicted = std::chrono::nanoseconds(static_cast<std::int64_t>(predicted));
+    e.measured = std::chrono::nanoseconds(static_cast<std::int64_t>(measured));
     if (i == 0) {  // a core group: repeated bodies run on cores
       const reexecuted_bodies reexecuted = reexecutions_.bodies();
       e.tasks += reexecuted.run;
@@ -149,7 +155,7 @@ runtime_report placement::report() {
     }
     r.executors.push_back(std::move(e));
   }
-  spent_.give_back(rt_.records);
+  give_records_back();
   r.bytes_allocated = rt_.array_bytes.load();
   r.bytes_allocated_max = rt_.array_bytes_max.load();
   if (host_memory_) host_memory_->report(r);
@@ -215,9 +221,14 @@ std::uint64_t placement::abandon_queued() {
   return n;
 }
 
+void placement::give_records_back() {
+  spent_.give_back(rt_.records);
+  turnless_.give_back();
+}
+
 void placement::settle_accounts() {
   take_settled_turn();
-  spent_.give_back(rt_.records);
+  give_records_back();
   leave_turn();
 }
 
@@ -227,7 +238,7 @@ bool placement::tidy() {
     return rt_.records.bytes() > kept_idle || rt_.regions.bytes() > kept_idle || rt_.access_blocks.bytes() > kept_idle;
   };
   if (is_large() && mail_.count() == 0 && (!host_memory_ || host_memory_->is_still()) && in_flight_.all_retired()) {
-    spent_.give_back(rt_.records);
+    give_records_back();
     deps_.forget_all();
     rt_.records.trim(kept_idle);
     rt_.regions.trim(kept_idle);

@@ -8,6 +8,7 @@
 #include "actors/execution/task_errors.hpp"
 #include "actors/logic/data/directory.hpp"
 #include "actors/logic/data/reduction.hpp"
+#include "actors/logic/data/region.hpp"
 #include "actors/memory/internal_tasks.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/placement/placement.hpp"
@@ -25,6 +26,15 @@ namespace {
 bool is_plain(const task_record& t) { return !t.extra || !(t.extra->listener || logic::admission::concerns(t)); }
 }  // namespace
 
+namespace {
+// True if each of its accesses is noted in the array's history: where nothing is touched, nothing tells that the array
+// is in use.
+bool is_in_histories(const task_record& t) {
+  return std::all_of(t.accesses, t.accesses + t.access_count,
+                     [](const access& x) { return !x.array || !x.where || logic::touches_any(*x.where); });
+}
+}  // namespace
+
 // Predicts a call about which there will be nothing to decide. Beside devices these are the calls that only the cores
 // can run, if none of their arrays may have left host memory: those that others may run say so when they are ordered.
 void placement::foresee(task_record& t) {
@@ -34,7 +44,7 @@ void placement::foresee(task_record& t) {
     if (!assignment_.is_for_cores(t)) return logic::note_may_leave(t);
     if (!logic::stays_at_home(t)) return;
   }
-  if (t.kind == task_kind::call && is_plain(t)) assignment_.foresee(t, deps_.last_sequence() + 1);
+  if (t.kind == task_kind::call && is_plain(t) && is_in_histories(t)) assignment_.foresee(t, deps_.last_sequence() + 1);
 }
 
 void placement::order(task_record& t) {
@@ -222,7 +232,7 @@ void placement::retire(task_record& t) {
   if (executors_.has_devices() && chains_.has_ended_early(t)) return;
   fates_.forget(t);
   assignment_.finished(t);
-  if (const std::uint64_t n = assignment_.outdated(); n != outdated_.load(std::memory_order_relaxed)) outdated_ = n;
+  note_outdated();
   if (executors_.limits_memory()) account_for_data(t);
   if (t.marks & mark_chunk) note_chunk(t);
   if (trace_.is_on())
@@ -239,7 +249,7 @@ void placement::retire(task_record& t) {
       });
   if (chains) chains_.send_fewer();
   admission_.finished(t);
-  for (int i = 0; i < t.access_count; ++i) {
+  for (int i = 0; i < t.access_count && !(t.marks & mark_early); ++i) {  // early ones are in no count
     access& x = t.accesses[i];
     if (!x.array) continue;
     array_core& a = *x.array;

@@ -17,9 +17,24 @@ class turns {
   /// `stale_ticks`: a turn is overdue when none has been taken for so long.
   explicit turns(std::uint64_t stale_ticks) : stale_ticks_(stale_ticks) {}
 
-  bool try_take() { return turn_.try_take(); }
-  void take() { turn_.take(); }
-  void leave() { turn_.leave(); }
+  bool try_take() {
+    if (!turn_.try_take()) return false;
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // see is_over
+    return true;
+  }
+  void take() {
+    turn_.take();
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
+  void leave() {
+    left_.store(left_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    turn_.leave();
+  }
+  /// Returns a number by which `is_over` tells whether a turn that is being held now has ended.
+  std::uint64_t left() const { return left_.load(std::memory_order_acquire); }
+  /// True if no turn is held that was held when `left` returned that number. Later ones see all that the caller of
+  /// `left` changed before, with a sequentially consistent fence in between.
+  bool is_over(std::uint64_t left_then) const { return turn_.is_free() || left() != left_then; }
 
   /// Notes that this thread decides from `now` on. With the turn.
   void begin(std::uint64_t now) {
@@ -37,7 +52,6 @@ class turns {
   bool is_stale(std::uint64_t now) const {
     return now - last_.load(std::memory_order_relaxed) > stale_ticks_ && !turn_.is_taken();
   }
-  std::uint64_t last() const { return last_.load(std::memory_order_relaxed); }
   std::uint64_t stale_ticks() const { return stale_ticks_; }
   /// True if this thread was the last one to begin a turn.
   bool this_thread_was_last() const { return last_taker_.load(std::memory_order_relaxed) == this_thread_mark(); }
@@ -54,6 +68,7 @@ class turns {
   }
 
   alignas(64) turn turn_;
+  std::atomic<std::uint64_t> left_{0};  // turns
   std::atomic<std::uint64_t> last_{0};  // ticks
   std::atomic<const void*> last_taker_{nullptr};
   const std::uint64_t stale_ticks_;

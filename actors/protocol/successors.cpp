@@ -23,6 +23,7 @@ void successor_blocks::make_more() {
 }
 
 successor_block* successor_blocks::take() {
+  if (!idle_) idle_ = outside_.exchange(nullptr, std::memory_order_acquire);
   if (!idle_) make_more();
   successor_block* const b = std::exchange(idle_, idle_->next);
   if (idle_) prefetch<1>(idle_);  // take() will read its `next`, written long before
@@ -34,6 +35,13 @@ void successor_blocks::give(successor_block* first) {
   if (!first) return;
   first->last->next = idle_;
   idle_ = first;
+}
+
+void successor_blocks::give_outside(successor_block* first) {
+  if (!first) return;
+  successor_block* before = outside_.load(std::memory_order_relaxed);
+  do first->last->next = before;
+  while (!outside_.compare_exchange_weak(before, first, std::memory_order_release, std::memory_order_relaxed));
 }
 
 void add_to_blocks(task_record& of, std::uint32_t place, std::uintptr_t edge, successor_blocks& pool) {

@@ -47,7 +47,7 @@ struct successor {
   }
 };
 
-/// Pool of blocks. With the turn.
+/// Pool of blocks. With the turn, but for what says otherwise.
 class successor_blocks {
  public:
   successor_blocks();
@@ -56,29 +56,44 @@ class successor_blocks {
   successor_block* take();
   /// Takes a task's blocks back, from the first on; null: it has none.
   void give(successor_block* first);
+  /// The same for a task of which no turn adds any. Any thread.
+  void give_outside(successor_block* first);
 
  private:
   void make_more();
 
   successor_block* idle_ = nullptr;
+  alignas(64) std::atomic<successor_block*> outside_{nullptr};  // given back without the turn
   std::vector<std::unique_ptr<successor_block[]>> all_;
 };
 
 /// Number of successors that a record has room for.
 inline constexpr std::uint32_t successors_inside = 3;
 
-/// In task_record::successor_count: some of the successors are early, so that others may seal the list.
+/// In task_record::successor_count: the task or some of its successors are early, so that others may seal the list.
 inline constexpr std::uint32_t shared_bit = std::uint32_t{1} << 31;
 
 /// Values of task_record::pending, where none waits any more: the list is about to be sealed. Smaller ones tell how many
-/// successors it had when it was: none is `sealed_from`, one is one less.
-inline constexpr std::int32_t list_closes = -1, sealed_from = -2;
+/// successors it had when it was: none is `sealed_from`, one is one less. From `sealed_whole` on all of these were early
+/// and have been released, counted in the same way.
+inline constexpr std::int32_t list_closes = -1, sealed_from = -2, sealed_whole = sealed_from - (1 << 30);
+
+/// Returns the number of successors that a list had when it was sealed; for values from `sealed_from` on.
+constexpr std::uint32_t sealed_count(std::int32_t pending) {
+  return static_cast<std::uint32_t>((pending <= sealed_whole ? sealed_whole : sealed_from) - pending);
+}
 
 /// True if the early successors of the task have been released, or are about to be.
 inline bool is_sealed(const task_record& t) { return t.pending.load(std::memory_order_acquire) < 0; }
+/// True if the list was sealed and nothing is left in it: nobody waits for a turn in which the task retires.
+inline bool is_sealed_whole(const task_record& t) { return t.pending.load(std::memory_order_acquire) <= sealed_whole; }
 /// True if others may seal the list of the task.
 inline bool is_shared(const task_record& t) {
   return (t.successor_count.load(std::memory_order_relaxed) & shared_bit) != 0;
+}
+/// Lets others seal the list of the task. With the turn, before the task is ready.
+inline void share(task_record& t) {
+  t.successor_count.store(t.successor_count.load(std::memory_order_relaxed) | shared_bit, std::memory_order_relaxed);
 }
 /// Returns the number of successors that were added, sealed or not. With the turn.
 inline std::uint32_t successors_added(const task_record& t) {
@@ -120,7 +135,7 @@ inline bool is_added(const task_record& of, std::uint32_t place) {
     std::this_thread::yield();
     state = of.pending.load(std::memory_order_acquire);
   }
-  return place < static_cast<std::uint32_t>(sealed_from - state);
+  return place < sealed_count(state);
 }
 
 /// Calls `f(successor)` for the first `count` successors, in the order in which they were added.
@@ -144,8 +159,9 @@ void walk_successors(const task_record& t, std::uint32_t count, F&& f) {
 template <class F>
 void each_unreleased(const task_record& t, F&& f) {
   const std::int32_t state = t.pending.load(std::memory_order_acquire);
+  if (state <= sealed_whole) return;
   if (state > sealed_from) return walk_successors(t, successors_added(t), f);
-  walk_successors(t, static_cast<std::uint32_t>(sealed_from - state), [&](const successor& s) {
+  walk_successors(t, sealed_count(state), [&](const successor& s) {
     if (!s.early) f(s);
   });
 }
@@ -157,9 +173,8 @@ inline bool was_placed(const task_record& t) {
 }
 
 /// Seals the list of a task that has ended well, and releases the early successors: calls `ready(task)` for each whose
-/// last predecessor this was. Returns true if others are left, for the turn in which the task retires; without early
-/// successors nothing is done. Any thread, once
-/// for a task, and before placement is told that it has ended.
+/// last predecessor this was. Returns true if others are left, for the turn in which the task retires. A list that is
+/// not shared is left as it is. Any thread, once for a task, and before placement is told that it has ended.
 template <class Ready>
 bool release_early(task_record& t, Ready&& ready) {
   if (!is_shared(t)) return false;
@@ -181,6 +196,7 @@ bool release_early(task_record& t, Ready&& ready) {
       return;
     ready(*s.task);
   });
+  if (!others) t.pending.store(sealed_whole - static_cast<std::int32_t>(count), std::memory_order_release);
   return others;
 }
 

@@ -31,6 +31,8 @@ class turn {
   /// holder, which looks at the count after it has left.
   void leave() { taken_.store(false, std::memory_order_seq_cst); }
   bool is_taken() const { return taken_.load(std::memory_order_relaxed); }
+  /// True if nobody has the turn; what the last holder has done is known to the caller then.
+  bool is_free() const { return !taken_.load(std::memory_order_acquire); }
 
  private:
   std::atomic<bool> taken_;

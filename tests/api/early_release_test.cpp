@@ -4,9 +4,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <stdexcept>
@@ -288,6 +290,133 @@ TEST_P(early_release, holds_up_nobody_behind_a_chain_that_takes_far_longer_than_
   EXPECT_LE(steps_before.get(), 8);
   rt.wait_all();
   EXPECT_EQ(steps, 30);
+}
+
+TEST_P(early_release, frees_an_array_when_the_tasks_that_use_it_have_ended_and_not_before) {
+  runtime rt(on_cores(GetParam()));
+  warm_up(rt);
+  const std::uint64_t before = rt.report().arrays;
+  for (int round = 0; round < 100; ++round) {
+    auto y = rt.filled<int>({4}, tiles(4), 0);
+    test::gate begun, first, second;
+    {
+      auto x = rt.filled<int>({4}, tiles(4), 0);
+      rt.spawn(adds_to_two{&first, &begun}, update(x), update(y));
+      ASSERT_TRUE(begun.pass());
+      for (int i = 0; i < 5; ++i) rt.spawn(adds_to_two{i == 2 ? &second : nullptr}, update(x), update(y));
+      if (round % 2 == 0) (void)rt.report();  // all are in order before the handle goes
+    }
+    EXPECT_EQ(rt.report().arrays, before + 2);
+    first.open();
+    second.open();
+    EXPECT_EQ(y.read()(0), 6);
+    rt.wait_all();
+    EXPECT_EQ(rt.report().arrays, before + 1);
+  }
+  EXPECT_EQ(rt.report().arrays, before);
+}
+
+// What the array of a task that has ended is needed for is known to AddressSanitizer, too.
+TEST_P(early_release, frees_an_array_while_the_task_after_the_last_one_that_used_it_waits) {
+  runtime rt(on_cores(GetParam()));
+  warm_up(rt);
+  auto y = rt.filled<int>({4}, tiles(4), 0);
+  for (int round = 0; round < 50; ++round) {
+    std::optional x(rt.filled<int>({4}, tiles(4), 0));
+    test::gate begun, first, second;
+    auto ended = rt.spawn(adds_to_two{&first, &begun}, update(*x), update(y));  // takes longer than was predicted
+    auto after = rt.spawn(adds{&second}, update(y));
+    ASSERT_TRUE(begun.pass());
+    (void)rt.report();
+    first.open();
+    ended.get();
+    x.reset();
+    second.open();
+    after.get();
+  }
+  EXPECT_EQ(y.read()(0), 100);
+  rt.wait_all();
+  EXPECT_EQ(rt.report().arrays, 1u);
+}
+
+TEST_P(early_release, keeps_an_array_without_elements_for_the_task_that_is_to_see_it) {
+  runtime rt(on_cores(GetParam()));
+  auto y = rt.filled<int>({4}, tiles(4), 0);
+  test::gate* none = nullptr;
+  const auto body = [](test::gate* waits, test::gate* begun, view<const int, 1> a, view<int, 1> v) {
+    if (begun) begun->open();
+    if (waits) {
+      EXPECT_TRUE(waits->pass());
+    }
+    return ++v(0) + static_cast<int>(a.size(0));
+  };
+  {
+    const auto empty = rt.filled<int>({0}, tiles(4), 0);
+    for (int i = 0; i < 64; ++i) rt.spawn(body, none, none, read(empty), update(y));
+    rt.wait_all();
+  }
+  test::gate first, begun;
+  const auto empty = rt.filled<int>({0}, tiles(4), 0);
+  auto before = rt.spawn(body, &first, &begun, read(empty), update(y));
+  ASSERT_TRUE(begun.pass());
+  std::optional also_empty(rt.filled<int>({0}, tiles(4), 0));
+  auto after = rt.spawn(body, none, none, read(*also_empty), update(y));
+  also_empty.reset();
+  EXPECT_EQ(rt.report().arrays, 3u);
+  first.open();
+  EXPECT_EQ(after.get(), 66);
+  rt.wait_all();
+  EXPECT_EQ(rt.report().arrays, 2u);
+}
+
+TEST_P(early_release, destroys_results_with_the_last_future_or_with_the_task) {
+  runtime rt(on_cores(GetParam()));
+  auto y = rt.filled<int>({4}, tiles(4), 0);
+  const auto one = std::make_shared<int>(7);
+  const auto gives = [one](view<int, 1> v) {
+    ++v(0);
+    return one;
+  };
+  for (int i = 0; i < 200; ++i) rt.spawn(gives, update(y));
+  rt.wait_all();
+  EXPECT_EQ(one.use_count(), 2);
+  std::vector<future<std::shared_ptr<int>>> kept;
+  for (int i = 0; i < 20; ++i) {
+    kept.push_back(rt.spawn(gives, update(y)));
+    rt.spawn({.name = "named"}, gives, update(y));
+  }
+  rt.wait_all();
+  EXPECT_EQ(one.use_count(), 22);
+  kept.clear();
+  EXPECT_EQ(one.use_count(), 2);
+}
+
+TEST_P(early_release, keeps_no_record_of_tasks_that_have_ended_but_those_of_futures) {
+  runtime rt(on_cores(GetParam()));
+  warm_up(rt);
+  auto x = rt.filled<int>({4}, tiles(4), 0);
+  std::vector<future<void>> kept;
+  std::vector<int> order;
+  for (int i = 0; i < 3000; ++i) {
+    auto all = [&order, i](view<int, 1> v) {
+      order.push_back(i);
+      ++v(0);
+    };
+    if (i % 3 == 0)
+      kept.push_back(rt.spawn(all, update(x)));
+    else if (i % 3 == 1)
+      kept.push_back(rt.spawn({.name = "named"}, all, update(x)));
+    else
+      rt.spawn(all, update(x));
+  }
+  rt.wait_all();
+  EXPECT_EQ(order.size(), 3000u);
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+  EXPECT_EQ(rt.report().records, kept.size());
+  for (future<void>& f : kept) f.get();
+  kept.clear();
+  EXPECT_EQ(rt.report().records, 0u);
+  EXPECT_EQ(rt.report().finished, rt.report().spawned);
 }
 
 TEST_P(early_release, does_what_options_say) {

@@ -48,10 +48,11 @@ struct alignas(128) array_core {
   array_core& operator=(const array_core&) = delete;
 
   // Placement.
-  std::int32_t users = 0;  // accesses of unfinished tasks
-  bool dropped = false;    // no handle is left
-  bool has_left = false;   // others than this machine's cores use it
-  bool may_leave = false;  // a task has been ordered that uses it, and that others than this machine's cores may run
+  std::int32_t users = 0;   // accesses of unfinished tasks that are not early
+  bool dropped = false;     // no handle is left
+  bool used_early = false;  // by early tasks, which may be unfinished
+  bool has_left = false;    // others than this machine's cores use it
+  bool may_leave = false;   // a task has been ordered that uses it, and that others than this machine's cores may run
   reduction* open = nullptr;
   tile_history single;                         // the states of a one-tile array
   std::unique_ptr<array_coherence> coherence;  // null: the array was never used outside host memory

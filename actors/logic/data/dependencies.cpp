@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/logic/data/dependencies.hpp"
 
+#include <algorithm>
+#include <new>
 #include <string>
 #include <unordered_set>
 
@@ -57,12 +59,20 @@ bool dependencies::link(task_ref from, task_record& to, bool data) {
   return true;
 }
 
+// Takes back the block that was added to a list which had none when it was sealed: nobody else knows of it.
+void dependencies::take_back_block(const added& a) {
+  if (a.place < detail::successors_inside) return;
+  if (detail::sealed_count(a.from->pending.load(std::memory_order_relaxed)) > detail::successors_inside) return;
+  blocks_.give(std::exchange(a.from->more_successors, nullptr));
+}
+
 // Takes back the edges from tasks that have released their successors since.
 void dependencies::settle() {
   if (added_.empty()) return;
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (const added& a : added_) {
     if (detail::is_added(*a.from, a.place)) continue;
+    take_back_block(a);
     if (a.to->marks & detail::mark_early)
       --found_;
     else
@@ -102,6 +112,7 @@ void dependencies::order(task_record& task, std::vector<task_record*>& combines)
     order_accesses(task, combines);
     return settle();
   }
+  detail::share(task);  // a chunk of a for_each comes with a successor
   // Its predecessors may end meanwhile: those that have been found are counted in one step.
   found_ = 0;
   task.pending.store(task.pending.load(std::memory_order_relaxed) + being_ordered, std::memory_order_relaxed);
@@ -117,13 +128,13 @@ void dependencies::order_accesses(task_record& task, std::vector<task_record*>& 
     access& x = task.accesses[i];
     if (!x.array) {
       task_record* from = x.task;
-      if (from->sequence != 0)
-        link({from, from->sequence}, task, x.link == link_mode::data);
+      if (const std::uint64_t number = from->sequence.acquire(); number != 0)
+        link({from, number}, task, x.link == link_mode::data);
       else if (x.link == link_mode::data && from->error)
         around_.fail(task, from->error, false);
       continue;
     }
-    if (!recorded_) ++x.array->users;
+    if (!recorded_) note_use(task, *x.array);
     if (x.mode == access_mode::reduce) {
       order_reduce(task, x, combines);
       continue;
@@ -151,6 +162,44 @@ void dependencies::order_accesses(task_record& task, std::vector<task_record*>& 
       });
     });
   }
+}
+
+// An early task may retire without a turn, and is in no count.
+void dependencies::note_use(const task_record& task, array_core& a) {
+  if (task.marks & detail::mark_early)
+    a.used_early = true;
+  else
+    ++a.users;
+}
+
+// Calls `f(task)` for the last writers of an array and the readers since: all that use it come before these. Ends, and
+// returns true, when `f` does.
+template <class F>
+bool dependencies::any_use(array_core& a, F&& f) {
+  for (std::uint32_t i = 0; i < a.tile_count; ++i) {
+    tile_history& s = a.states[i];
+    if (f(s.writer) || std::any_of(s.readers.begin(), s.readers.end(), f)) return true;
+    if (s.parts && s.parts->any([&](const fragment& p) { return f(p.task); })) return true;
+  }
+  return a.open && std::any_of(a.open->contributors.begin(), a.open->contributors.end(), f);
+}
+
+bool dependencies::is_used_early(array_core& a) {
+  return any_use(a, [&](const task_ref& r) { return alive(r) && !detail::is_sealed(*r.task); });
+}
+
+bool dependencies::order_after_early(array_core& a, task_record& t) {
+  added_.clear();
+  try {
+    any_use(a, [&](const task_ref& r) {
+      link(r, t, false);
+      return false;
+    });
+  } catch (const std::bad_alloc&) {  // it comes after some, which is enough to look again
+    if (added_.empty()) throw;
+  }
+  settle();
+  return t.pending.load(std::memory_order_relaxed) != 0;
 }
 
 void dependencies::order_whole(task_record& task, tile_history& s, bool reads, bool writes, array_core& array,

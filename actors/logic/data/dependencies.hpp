@@ -2,8 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pure: no thread, no clock, no allocation in steady state. All calls come from the thread that holds placement's turn;
-// other threads may release early successors meanwhile (protocol/successors.hpp).
+// Pure: no thread, no clock, no allocation in steady state. All calls come from the thread that holds placement's turn,
+// but for those that say otherwise. Meanwhile other threads may release early successors (protocol/successors.hpp) and
+// retire tasks that have released all of theirs (placement/turnless_ends.hpp).
 // A read is ordered after the last writer of what it reads; a write after the last writer and all readers since.
 // Edges that carry data (from a writer to a reader) also carry failure; edges that only order do not.
 #pragma once
@@ -75,6 +76,13 @@ class dependencies {
   void order(task_record& task, std::vector<task_record*>& combines);
   /// Returns the arrays in memory of the caller's with a reduction that is still open: nobody has read its result.
   const std::unordered_set<array_core*>& reduced_outside() const { return reduced_outside_; }
+  /// True if an early task uses the array of which no thread has said yet that it has ended (successors.hpp). After that
+  /// nobody looks at the array in its name.
+  bool is_used_early(array_core&);
+  /// Orders the task, one of the runtime's own whose count is zero, after all early tasks of which `is_used_early` is
+  /// true, or at least after one of them. False: there is none any more, and nothing is changed. Throws std::bad_alloc
+  /// if there is no memory for the first edge.
+  bool order_after_early(array_core&, task_record&);
   /// Forgets an array that is about to be freed.
   void forget(array_core& a) {
     if (a.open) reduced_outside_.erase(&a);
@@ -110,6 +118,8 @@ class dependencies {
   static bool is_own_failure(const task_record& failed, const task_record& next) {
     return next.kind == detail::task_kind::join && failed.measured_ns != detail::never_ran;
   }
+  /// Takes back the blocks of a task that has retired without a turn, once no turn can add any. Any thread.
+  void forget_blocks(task_record& task) { blocks_.give_outside(std::exchange(task.more_successors, nullptr)); }
   void forget_successors(task_record& task) {
     blocks_.give(task.more_successors);
     task.more_successors = nullptr;
@@ -137,7 +147,8 @@ class dependencies {
     bool data;
   };
 
-  bool alive(task_ref r) const { return r.sequence > floor_ && r.task->sequence == r.sequence; }
+  /// True if the task has not retired. What it has written is known to the caller where it has.
+  bool alive(task_ref r) const { return r.sequence > floor_ && r.task->sequence.acquire() == r.sequence; }
   /// True if the task is alive and can be linked to: it is not the one whose successors are being released.
   bool is_unfinished(task_ref r) const { return r.task != retiring_ && alive(r); }
   /// Forgets every record, so that their memory may be freed. Call it only when no task is unfinished.
@@ -163,6 +174,8 @@ class dependencies {
   }
   void order_accesses(task_record&, std::vector<task_record*>& combines);
   void settle();
+  template <class F>
+  bool any_use(array_core&, F&&);
   auto living() const {
     return [this](task_ref r) { return alive(r); };
   }
@@ -193,7 +206,9 @@ class dependencies {
     std::uint32_t place;
   };
   std::vector<added> added_;  // by the task that is being ordered
-  std::int32_t found_ = 0;    // predecessors of the early successor that is being ordered
+  void take_back_block(const added&);
+  static void note_use(const task_record&, array_core&);
+  std::int32_t found_ = 0;  // predecessors of the early successor that is being ordered
   std::vector<std::pair<std::uint64_t, std::uint64_t>>* noted_ = nullptr;
   std::vector<dependency>* predecessors_ = nullptr;
 };

@@ -71,6 +71,13 @@ void each_touched(const detail::region& r, F&& f) {
   }
 }
 
+/// True if the region's view shows any element of the array.
+inline bool touches_any(const detail::region& r) {
+  bool any = false;
+  each_touched(r, [&](const box4&) { any = true; });
+  return any;
+}
+
 /// Returns the coordinate along dimension d of the element that the region's view shows at `at`; empty: the border's
 /// constant.
 inline std::optional<index_t> source_of(const detail::region& r, int d, index_t at) {

@@ -197,19 +197,27 @@ void assignment::finished(task_record& t) {
   if (!(t.marks & (detail::mark_sent | detail::mark_early))) return;
   if (t.marks & detail::mark_sent) work_.take_off(t);
   if (!(t.measured_ns > 0)) return;
-  if (facts_.size() > 1 && t.measured_ns > surprise_factor * t.predicted_ns) note_surprise(t);
-  run_time& m = model_of(t, facts_[t.executor].kind);
-  if (m.seen() < samples_before_thinning || learned_.next()) {
-    const float before = m.predicted_ns();
-    m.learn(t.measured_ns);
-    if (before > 0 && m.predicted_ns() > long_ns + much * before) outdated_ = last_foreseen_;
-  }
   work_.note_measured(t);
+  if ((t.marks & detail::mark_early) && detail::is_sealed(t)) return;
+  if (t.measured_ns > surprise_factor * t.predicted_ns) note_surprise(t.executor, t.measured_ns);
+  run_time& m = model_of(t, facts_[t.executor].kind);
+  if (m.seen() < samples_before_thinning || learned_.next()) learn(m, t.measured_ns);
 }
 
-void assignment::note_surprise(const task_record& t) {
-  const std::size_t i = t.executor;
-  const float queued_ns = t.measured_ns * static_cast<float>(work_.under_way(i)) / static_cast<float>(work_.slots(i));
+void assignment::learn(const detail::timed_call& c) {
+  if (c.measured_ns > surprise_factor * c.predicted_ns) note_surprise(0, c.measured_ns);
+  learn(model_.of(*c.kernel, size_class_of(c.bytes), facts_[0].kind), c.measured_ns);
+}
+
+void assignment::learn(run_time& m, float measured_ns) {
+  const float before = m.predicted_ns();
+  m.learn(measured_ns);
+  if (before > 0 && m.predicted_ns() > long_ns + much * before) outdated_ = last_foreseen_;
+}
+
+void assignment::note_surprise(std::size_t i, float measured_ns) {
+  if (facts_.size() == 1) return;
+  const float queued_ns = measured_ns * static_cast<float>(work_.under_way(i)) / static_cast<float>(work_.slots(i));
   if (queued_ns <= surprise_windows * window_ns_) return;
   surprises_.insert(i);
   surprised_ = true;

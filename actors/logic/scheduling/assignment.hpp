@@ -33,6 +33,7 @@
 #include "actors/logic/scheduling/workload.hpp"
 #include "actors/protocol/executor_facts.hpp"
 #include "actors/protocol/memory_space.hpp"
+#include "actors/protocol/timed_calls.hpp"
 
 namespace troupe::logic {
 
@@ -122,8 +123,13 @@ class assignment {
   std::size_t executor_of(detail::memory_space s) const { return spaces_.executor_of(s); }
   /// Moves a task that its executor has handed back to executor i.
   void move(detail::task_record&, std::size_t i);
-  /// Removes the load of an assigned task that has ended, and learns its run time.
+  /// Removes the load of an assigned task that has ended, and learns its run time. Of an early task whose list of
+  /// successors has been sealed `learn` is told apart, while its arrays are certainly there.
   void finished(detail::task_record&);
+  /// Learns the time of a call that the first executor, the cores, has run.
+  void learn(const detail::timed_call&);
+  /// Returns the bytes of all that a task names, by which its times are kept apart.
+  static std::uint64_t bytes_of(const detail::task_record&);
   /// Calls f(i) for executors that take much longer than was predicted for the tasks they have, while others are idle:
   /// tasks that have not begun there are to be placed anew. Each is reported once, as soon as an executor is idle.
   template <class F>
@@ -243,7 +249,6 @@ class assignment {
     float staked_ns = 0;
   };
 
-  std::uint64_t bytes_of(const detail::task_record&) const;
   run_time& model_of(const detail::task_record&, device_kind);
   float arrival_ns(detail::memory_space where, const sources&) const;
   float homecoming_ns(const detail::task_record&, detail::memory_space where) const;
@@ -260,7 +265,8 @@ class assignment {
   bool is_device(std::size_t i) const { return facts_[i].space != detail::host_space && !eligible_.is_node(i); }
   void leave_cores_alone(const detail::task_record&, bool cores_known);
   void note_alternative(alternatives&, std::size_t i, const run_time&) const;
-  void note_surprise(const detail::task_record&);
+  void note_surprise(std::size_t i, float measured_ns);
+  void learn(run_time&, float measured_ns);
   bool look_for_some(const executor_set& among, const space_set& holders);
   std::span<const std::uint16_t> weighed() const { return {weighed_.data(), weighed_count_}; }
   std::size_t choose(std::span<const offer>, std::size_t waiting, const executor_set& among, bool some) const;

@@ -33,7 +33,7 @@ void assignment::add(const detail::executor_facts& f) {
   if (f.shares_cores()) on_cores_.insert(f.id);
 }
 
-std::uint64_t assignment::bytes_of(const task_record& t) const {
+std::uint64_t assignment::bytes_of(const task_record& t) {
   std::uint64_t bytes = 0;
   for (int i = 0; i < t.access_count; ++i) {
     const detail::access& x = t.accesses[i];

@@ -72,6 +72,9 @@ class observed {
     value_.store(v, std::memory_order_relaxed);
     return *this;
   }
+  /// Changes it so that a thread which sees that by `acquire` also sees what this one has done before.
+  void release(T v) noexcept { value_.store(v, std::memory_order_release); }
+  T acquire() const noexcept { return value_.load(std::memory_order_acquire); }
 
  private:
   std::atomic<T> value_;

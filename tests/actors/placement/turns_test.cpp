@@ -79,4 +79,17 @@ TEST(turns, count_the_threads_that_are_active) {
   EXPECT_EQ(t.active(), 1);
 }
 
+TEST(turns, are_over_for_those_who_changed_something_while_one_was_held) {
+  turns t(100);
+  EXPECT_TRUE(t.is_over(t.left())) << "none is held";
+  t.take();
+  const std::uint64_t then = t.left();
+  EXPECT_FALSE(t.is_over(then));
+  t.leave();
+  EXPECT_TRUE(t.is_over(then));
+  t.take();
+  EXPECT_TRUE(t.is_over(then)) << "another one is held";
+  EXPECT_FALSE(t.is_over(t.left()));
+}
+
 }  // namespace

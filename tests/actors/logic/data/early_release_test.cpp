@@ -12,6 +12,7 @@
 #include <latch>
 #include <mutex>
 #include <random>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -25,7 +26,9 @@ using troupe::detail::array_core;
 using troupe::detail::each_unreleased;
 using troupe::detail::is_added;
 using troupe::detail::is_sealed;
+using troupe::detail::is_sealed_whole;
 using troupe::detail::release_early;
+using troupe::detail::share;
 using troupe::detail::successor;
 using troupe::detail::successor_block;
 using troupe::detail::successor_blocks;
@@ -91,6 +94,45 @@ TEST(successors, become_ready_with_their_last_predecessor_only) {
     EXPECT_FALSE(release_early(b, [&](task_record&) { ++ready; })) << "none is left to the turn";
   }
   EXPECT_EQ(ready, 1);
+}
+
+TEST(successors, of_a_shared_list_leave_nothing_to_the_turn_if_all_were_early) {
+  for (const std::size_t n : {0u, 1u, 3u, 4u, 40u}) {
+    successor_blocks blocks;
+    task_record of, other;
+    share(of);
+    share(other);
+    std::deque<task_record> next = waiting_tasks(n);
+    for (task_record& t : next) add_successor(of, {.task = &t, .data = true, .early = true}, blocks);
+    EXPECT_FALSE(release_early(of, [](task_record&) {}));
+    EXPECT_TRUE(is_sealed(of));
+    EXPECT_TRUE(is_sealed_whole(of));
+    EXPECT_EQ(troupe::detail::sealed_count(of.pending), n);
+    each_unreleased(of, [](const successor&) { FAIL() << "all of them have been released"; });
+    task_record late;
+    EXPECT_FALSE(is_added(of, add_successor(of, {.task = &late, .data = true, .early = true}, blocks)));
+    if (n > troupe::detail::successors_inside) blocks.give_outside(of.more_successors);
+    task_record waits;
+    waits.pending = 1;
+    add_successor(other, {.task = &waits, .data = true, .early = false}, blocks);
+    EXPECT_TRUE(release_early(other, [](task_record&) {}));
+    EXPECT_TRUE(is_sealed(other));
+    EXPECT_FALSE(is_sealed_whole(other));
+  }
+}
+
+TEST(successors, blocks_that_are_given_back_without_the_turn_are_used_again) {
+  successor_blocks blocks;
+  std::set<successor_block*> known;
+  for (int round = 0; round < 100; ++round) {
+    std::deque<task_record> of(8), next = waiting_tasks(40);
+    for (task_record& o : of)
+      for (task_record& t : next) add_successor(o, {.task = &t, .data = false, .early = true}, blocks);
+    for (task_record& o : of)
+      for (successor_block* b = o.more_successors; b; b = b->next) known.insert(b);
+    for (task_record& o : of) blocks.give_outside(o.more_successors);
+  }
+  EXPECT_LE(known.size(), 128u) << "the first round needs 56";
 }
 
 TEST(successors, of_a_task_without_any_leave_the_list_open) {

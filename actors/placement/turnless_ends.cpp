@@ -1,0 +1,132 @@
+// What this file is for: what is left to do for a task that nobody waits for, and for its record when no turn sees it.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/placement/turnless_ends.hpp"
+
+#include <atomic>
+#include <mutex>
+#include <utility>
+
+#include "actors/logic/data/dependencies.hpp"
+#include "actors/logic/scheduling/assignment.hpp"
+#include "actors/logic/scheduling/sampling.hpp"
+#include "actors/memory/record_pool.hpp"
+#include "actors/memory/runtime_state.hpp"
+#include "actors/protocol/successors.hpp"
+
+namespace troupe::detail {
+
+namespace {
+// Of tasks shorter than this a few are learned from, and those whose prediction was off by a factor.
+constexpr float always_learned_ns = 20'000;
+constexpr float far_off = 2, too_long = 4;
+}  // namespace
+
+void turnless_ends::records::add(task_record& t) {
+  t.next = first;
+  if (!first) last = &t;
+  first = &t;
+  ++count;
+}
+
+void turnless_ends::records::add_with_blocks(task_record& t) { t.next = std::exchange(with_blocks, &t); }
+
+void turnless_ends::records::add_all(records& from) {
+  if (from.first) {
+    from.last->next = first;
+    if (!first) last = from.last;
+    first = from.first;
+    count += from.count;
+  }
+  while (task_record* const t = from.with_blocks) {
+    from.with_blocks = t->next;
+    add_with_blocks(*t);
+  }
+}
+
+turnless_ends::shard& turnless_ends::of_thread() {
+  static std::atomic<std::size_t> threads{0};
+  thread_local const std::size_t mine = threads.fetch_add(1, std::memory_order_relaxed) % shard_count;
+  return shards_[mine];
+}
+
+void turnless_ends::note_time(const task_record& t) {
+  if (!(t.measured_ns > 0)) return;
+  const bool is_far_off = t.measured_ns > far_off * t.predicted_ns || t.predicted_ns > far_off * t.measured_ns;
+  if (t.measured_ns < always_learned_ns && !is_far_off) {
+    thread_local logic::sampling some;
+    if (!some.next()) return;
+  }
+  timed_.add({t.kernel, logic::assignment::bytes_of(t), t.measured_ns, t.predicted_ns},
+             t.measured_ns > too_long * t.predicted_ns);
+}
+
+std::size_t turnless_ends::retire(std::span<task_record* const> tasks, task_record** left) {
+  std::size_t n = 0;
+  records ended;
+  times sum;
+  for (task_record* const t : tasks) {
+    // Sealed by a thread before this one, if it is. The last reference is the only one from which more could be made. The
+    // holder of a turn may ask a task that has just ended for its name.
+    const std::int32_t list = t->pending.load(std::memory_order_relaxed);
+    if (list > sealed_whole || !(t->marks & mark_early) || t->extra ||
+        t->references.load(std::memory_order_acquire) != 1) {
+      left[n++] = t;
+      continue;
+    }
+    if (t->measured_ns > 0) {
+      sum.predicted_ns += static_cast<double>(t->predicted_ns);
+      sum.measured_ns += static_cast<double>(t->measured_ns);
+    }
+    clear(*t);
+    sealed_count(list) <= successors_inside ? ended.add(*t) : ended.add_with_blocks(*t);
+  }
+  if (ended.empty()) return n;
+  // A turn that is taken after this finds none of them unfinished.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  records over;
+  {
+    shard& s = of_thread();
+    const std::lock_guard hold(s.lock);
+    if (turns_.is_over(s.left)) over = std::exchange(s.waiting, {});
+    s.waiting.add_all(ended);
+    s.left = turns_.left();
+    s.sum.predicted_ns += sum.predicted_ns;
+    s.sum.measured_ns += sum.measured_ns;
+  }
+  end(over);
+  return n;
+}
+
+turnless_ends::times turnless_ends::sum() const {
+  times all;
+  for (const shard& s : shards_) {
+    const std::lock_guard hold(s.lock);
+    all.predicted_ns += s.sum.predicted_ns;
+    all.measured_ns += s.sum.measured_ns;
+  }
+  return all;
+}
+
+void turnless_ends::give_back() {
+  for (shard& s : shards_) {
+    records over;
+    {
+      const std::lock_guard hold(s.lock);
+      over = std::exchange(s.waiting, {});
+    }
+    end(over);
+  }
+}
+
+void turnless_ends::end(const records& over) {
+  if (over.first) rt_.records.give_chain(over.first, over.last, over.count);
+  for (task_record* t = over.with_blocks; t;) {
+    task_record* const next = t->next;
+    order_.forget_blocks(*t);
+    rt_.records.give(t);
+    t = next;
+  }
+}
+
+}  // namespace troupe::detail

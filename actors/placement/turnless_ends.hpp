@@ -1,0 +1,91 @@
+// What this file is for: tasks that retire without a turn, on the thread on which they have ended.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Nothing is left to decide about a task whose successors have all been released where it ended
+// (protocol/successors.hpp). What has to wait is only the use of its record for another task: the holder of a turn may
+// have found it as a predecessor a moment ago, and be about to look whether its list is sealed. Records wait here until
+// no turn is held that was held then.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include <troupe/detail/spin_lock.hpp>
+#include <troupe/detail/task.hpp>
+
+#include "actors/placement/turns.hpp"
+#include "actors/protocol/timed_calls.hpp"
+
+namespace troupe::logic {
+class dependencies;
+}
+
+namespace troupe::detail {
+
+struct runtime_state;
+
+/// A part of placement that any thread uses, with or without the turn; threads meet on a lock of a few instructions
+/// only where there are more of them than shards.
+class turnless_ends {
+ public:
+  /// Most tasks that retire in one call.
+  static constexpr std::size_t at_once = 64;
+
+  turnless_ends(runtime_state& rt, logic::dependencies& order, const turns& t) : rt_(rt), order_(order), turns_(t) {}
+
+  /// Notes how long an early task has taken, if the cost model is to learn from it: its arrays may be gone once its list
+  /// of successors has been sealed, so this is called before.
+  void note_time(const task_record&);
+  /// True if a turn is to be taken for what has been noted.
+  bool has_urgent_times() const { return timed_.are_urgent(); }
+  /// Calls f(timed_call) with what has been noted, and forgets it. With the turn.
+  template <class F>
+  void take_times(F&& f) {
+    timed_.take(std::forward<F>(f));
+  }
+  /// Retires those of the tasks, at most `at_once`, of which placement has counted nothing, for which a turn has nothing
+  /// to decide, and to which nobody else refers: early ones, without options. The others go to `left`, in their order;
+  /// returns how many they are. None may be reported otherwise at the same time.
+  std::size_t retire(std::span<task_record* const>, task_record** left);
+  /// Gives all records back that wait for a turn to end. With the turn.
+  void give_back();
+  /// Sums over tasks that have retired here and were timed.
+  struct times {
+    double predicted_ns = 0, measured_ns = 0;
+  };
+  times sum() const;
+
+ private:
+  /// Records that wait, linked by task_record::next, those with blocks of successors apart: a turn may still be about to
+  /// look at the blocks.
+  struct records {
+    task_record *first = nullptr, *last = nullptr, *with_blocks = nullptr;
+    std::size_t count = 0;  // of those without
+    bool empty() const { return !first && !with_blocks; }
+    void add(task_record&);
+    void add_with_blocks(task_record&);
+    void add_all(records&);
+  };
+  struct alignas(64) shard {
+    mutable spin_lock lock;
+    records waiting;
+    times sum;
+    std::uint64_t left = 0;  // turns::left when the newest of them retired
+  };
+  static constexpr std::size_t shard_count = 16;
+
+  shard& of_thread();
+  void end(const records&);
+
+  runtime_state& rt_;
+  logic::dependencies& order_;
+  const turns& turns_;
+  std::array<shard, shard_count> shards_;
+  timed_calls timed_;
+};
+
+}  // namespace troupe::detail

@@ -1,0 +1,364 @@
+// What this file is for: tasks that retire without a turn are in order with those that turns order meanwhile, and their
+// records are used again when no turn can see them.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/placement/turnless_ends.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <latch>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "actors/logic/data/array_core.hpp"
+#include "actors/logic/data/dependencies.hpp"
+#include "actors/memory/record_pool.hpp"
+#include "actors/memory/runtime_state.hpp"
+#include "actors/protocol/successors.hpp"
+
+namespace {
+
+using namespace troupe::detail;
+using troupe::access_mode;
+
+constexpr task_ops nothing{[](task_record&, troupe::task_context&) {}, [](task_record&) {},
+                           [](task_record&) noexcept {}, [](task_record&) noexcept -> void* { return nullptr; }};
+
+// What turns have, without the rest of placement.
+struct small_placement : private troupe::logic::dependencies::callbacks {
+  small_placement() { rt->the_engine.store(reinterpret_cast<engine*>(this)); }  // it is asked for only
+  ~small_placement() { rt->release(); }
+  small_placement(const small_placement&) = delete;
+  small_placement& operator=(const small_placement&) = delete;
+
+  // Returns an early task that is in order, and has begun.
+  task_record* early_task() {
+    task_record* const t = take_record(*rt);
+    t->ops = &nothing;
+    t->marks = mark_early;
+    std::vector<task_record*> made;
+    order.order(*t, made);
+    t->pending = 0;
+    return t;
+  }
+  static bool seal(task_record& t) {
+    return !release_early(t, [](task_record&) {});
+  }
+
+  runtime_state* rt = new runtime_state;
+  turns turn{100};
+  troupe::logic::dependencies order{*this};
+  turnless_ends ends{*rt, order, turn};
+  std::atomic<int> failed{0};
+
+ private:
+  task_record* make_combine(array_core&, reduction&) override { return nullptr; }
+  void fail(task_record&, std::exception_ptr, bool) override { ++failed; }
+};
+
+TEST(turnless_ends, take_early_tasks_whose_list_was_sealed_whole_and_leave_the_others) {
+  small_placement p;
+  task_record* const whole = p.early_task();
+  ASSERT_TRUE(p.seal(*whole));
+  task_record* const open = p.early_task();
+  task_record* const with_others = p.early_task();
+  task_record* const next = take_record(*p.rt);
+  successor_blocks blocks;
+  add_successor(*with_others, {.task = next, .data = true, .early = false}, blocks);
+  ASSERT_FALSE(p.seal(*with_others));
+  task_record* const counted = p.early_task();
+  counted->marks = mark_sent;
+  ASSERT_TRUE(p.seal(*counted));
+  task_record* const referred_to = p.early_task();
+  referred_to->references = 2;
+  ASSERT_TRUE(p.seal(*referred_to));
+  task_record* const with_options = p.early_task();
+  with_options->extra = new task_extra;
+  ASSERT_TRUE(p.seal(*with_options));
+  task_record* const all[]{open, whole, with_others, counted, referred_to, with_options};
+  task_record* left[6];
+  ASSERT_EQ(p.ends.retire(all, left), 5u);
+  EXPECT_EQ(std::vector(left, left + 5), (std::vector{open, with_others, counted, referred_to, with_options}));
+  EXPECT_EQ(whole->sequence, 0u);
+  EXPECT_NE(open->sequence, 0u);
+  p.ends.give_back();
+  EXPECT_EQ(p.rt->records.in_use(), 6u);
+  for (task_record* t : {open, with_others, counted, referred_to, with_options, next}) recycle(t);
+  EXPECT_EQ(p.rt->records.in_use(), 0u);
+}
+
+TEST(turnless_ends, keep_records_until_no_turn_is_held_that_was_held_then) {
+  small_placement p;
+  task_record* left[1];
+  const auto retire_one = [&] {
+    task_record* const t = p.early_task();
+    ASSERT_TRUE(p.seal(*t));
+    ASSERT_EQ(p.ends.retire({&t, 1}, left), 0u);
+  };
+  p.turn.take();
+  retire_one();
+  retire_one();
+  EXPECT_EQ(p.rt->records.in_use(), 2u) << "the holder of the turn may look at the first";
+  p.turn.leave();
+  p.turn.take();
+  retire_one();
+  EXPECT_EQ(p.rt->records.in_use(), 1u) << "this holder took the turn afterwards";
+  p.turn.leave();
+  retire_one();
+  retire_one();
+  EXPECT_EQ(p.rt->records.in_use(), 1u) << "no turn was held";
+  p.ends.give_back();
+  EXPECT_EQ(p.rt->records.in_use(), 0u);
+}
+
+TEST(turnless_ends, destroy_a_result_at_once) {
+  static std::atomic<int> destroyed{0};
+  constexpr task_ops counts{[](task_record&, troupe::task_context&) {}, [](task_record&) {},
+                            [](task_record&) noexcept { ++destroyed; },
+                            [](task_record&) noexcept -> void* { return nullptr; }};
+  small_placement p;
+  task_record* const t = p.early_task();
+  t->ops = &counts;
+  ASSERT_TRUE(p.seal(*t));
+  task_record* left[1];
+  p.turn.take();
+  ASSERT_EQ(p.ends.retire({&t, 1}, left), 0u);
+  EXPECT_EQ(destroyed, 1) << "only the record waits for the turn";
+  p.turn.leave();
+}
+
+TEST(turnless_ends, add_up_what_was_predicted_and_measured) {
+  small_placement p;
+  task_record* left[1];
+  for (int i = 0; i < 100; ++i) {
+    task_record* const t = p.early_task();
+    t->predicted_ns = 1'000;
+    t->measured_ns = 900;
+    ASSERT_TRUE(p.seal(*t));
+    ASSERT_EQ(p.ends.retire({&t, 1}, left), 0u);
+  }
+  EXPECT_EQ(p.ends.sum().measured_ns, 90'000);
+  EXPECT_EQ(p.ends.sum().predicted_ns, 100'000);
+}
+
+TEST(turnless_ends, have_some_of_the_times_learned_and_all_that_were_far_off) {
+  small_placement p;
+  const auto learned_of = [&](float predicted, float measured) {
+    task_record* const t = p.early_task();
+    t->kernel = &nothing.closure;
+    t->predicted_ns = predicted;
+    t->measured_ns = measured;
+    int n = 0;
+    for (int i = 0; i < 32; ++i) p.ends.note_time(*t);
+    p.ends.take_times([&](const timed_call& c) {
+      EXPECT_EQ(c.kernel, t->kernel);
+      EXPECT_EQ(c.measured_ns, measured);
+      ++n;
+    });
+    recycle(t);
+    return n;
+  };
+  EXPECT_EQ(learned_of(0, 0), 0) << "it was not timed";
+  EXPECT_LT(learned_of(1'000, 1'100), 20);
+  EXPECT_EQ(learned_of(1'000, 3'000), 32);
+  EXPECT_EQ(learned_of(3'000, 1'000), 32);
+  EXPECT_EQ(learned_of(50'000, 50'000), 32) << "a turn more is nothing beside such tasks";
+  EXPECT_FALSE(p.ends.has_urgent_times());
+  task_record* const t = p.early_task();
+  t->kernel = &nothing.closure;
+  t->predicted_ns = 1'000;
+  t->measured_ns = 3'000;
+  p.ends.note_time(*t);
+  EXPECT_FALSE(p.ends.has_urgent_times());
+  t->measured_ns = 5'000;
+  p.ends.note_time(*t);
+  EXPECT_TRUE(p.ends.has_urgent_times()) << "tasks that wait have the same prediction";
+  p.ends.take_times([](const timed_call&) {});
+  EXPECT_FALSE(p.ends.has_urgent_times());
+  recycle(t);
+}
+
+// ---- a program on tiles, run by several threads ---------------------------------------------------------------------
+
+// Tasks on tiles of which each is a number: a task that writes makes a new one from all that it sees, so that each
+// value tells its whole history. Records are used again and again.
+class small_program {
+ public:
+  explicit small_program(std::size_t tiles) : arrays_(tiles), values_(tiles), serial_(tiles) {
+    for (array_core& a : arrays_) {
+      a.spec.rank = 1;
+      a.spec.size[0] = a.spec.tile[0] = 4;
+      a.states = &a.single;
+      a.single.valid = true;
+    }
+  }
+
+  void add(std::mt19937& random) {
+    job& j = jobs_.emplace_back();
+    j.early = random() % 8 != 0;
+    j.kept = random() % 4 == 0;
+    std::uint64_t seen = jobs_.size();
+    for (std::size_t i = 0; i < 1 + random() % 3; ++i) {
+      const std::size_t tile = random() % arrays_.size();
+      if (std::ranges::find(j.uses, tile, &use::tile) != j.uses.end()) continue;
+      j.uses.push_back({tile, random() % 4 == 0});
+      seen = seen * 31 + serial_[tile];
+    }
+    j.seed = jobs_.size();
+    j.expected = seen;
+    for (const use& u : j.uses)
+      if (u.writes) serial_[u.tile] = seen;
+    ++unfinished_;
+  }
+
+  // Runs the jobs on so many threads, each of which orders some and runs some, in turn.
+  void run(int threads, unsigned seed) {
+    std::latch start(threads);
+    std::vector<std::thread> all;
+    for (int n = 0; n < threads; ++n)
+      all.emplace_back([&, n] {
+        std::mt19937 random(seed + static_cast<unsigned>(n));
+        std::vector<task_record*> ended;
+        start.arrive_and_wait();
+        while (unfinished_.load() != 0) {
+          if (random() % 2 == 0 || ended.size() > 8) report(ended, random() % 20);
+          if (task_record* t = next_ready()) {
+            do_job(*t);
+            ended.push_back(t);
+          } else {
+            report(ended, 20);
+          }
+        }
+      });
+    for (std::thread& t : all) t.join();
+    p_.turn.take();
+    p_.ends.give_back();
+    p_.turn.leave();
+  }
+
+  std::size_t wrong() const { return wrong_ + static_cast<std::size_t>(p_.failed); }
+  std::size_t turnless() const { return turnless_; }
+  bool ends_as_in_order() const { return values_ == serial_; }
+  std::size_t records() const { return p_.rt->records.in_use(); }
+  void drop_kept() {
+    for (task_record* t : kept_)
+      if (t->references.fetch_sub(1) == 1) recycle(t);
+    kept_.clear();
+  }
+  std::size_t kept() const { return kept_.size(); }
+
+ private:
+  struct use {
+    std::size_t tile;
+    bool writes;
+  };
+  struct job {
+    std::vector<use> uses;
+    std::uint64_t seed = 0, expected = 0;
+    bool early = false, kept = false;
+  };
+  static job& job_of(const task_record& t) {
+    job* j = nullptr;
+    std::memcpy(&j, t.storage, sizeof j);
+    return *j;
+  }
+
+  task_record* record_of(job& j) {
+    task_record* const t = take_record(*p_.rt);
+    t->ops = &nothing;
+    job* const p = &j;
+    std::memcpy(t->storage, &p, sizeof p);
+    if (j.early) t->marks |= mark_early;
+    for (const use& u : j.uses) {
+      troupe::detail::access& x = t->accesses[t->access_count++];
+      x = {};
+      x.array = &arrays_[u.tile];
+      x.mode = u.writes ? access_mode::update : access_mode::read;
+    }
+    if (!j.kept) return t;
+    t->references = 2;
+    kept_.push_back(t);
+    return t;
+  }
+
+  void report(std::vector<task_record*>& ended, std::size_t to_order) {
+    task_record* left[turnless_ends::at_once];
+    const std::size_t n = p_.ends.retire(ended, left);
+    turnless_ += ended.size() - n;
+    unfinished_ -= ended.size() - n;
+    p_.turn.take();
+    std::for_each(left, left + n, [&](task_record* t) {
+      p_.order.retire(*t, [&](task_record& next) { make_ready(next); });
+      --unfinished_;
+      if (t->references.fetch_sub(1) == 1) recycle(t);
+    });
+    std::vector<task_record*> made;
+    for (; to_order != 0 && ordered_ < jobs_.size(); --to_order) {
+      task_record& t = *record_of(jobs_[ordered_++]);
+      p_.order.order(t, made);
+      if (t.pending.fetch_sub(1) == 1) make_ready(t);
+    }
+    p_.turn.leave();
+    ended.clear();
+  }
+
+  void do_job(task_record& t) {
+    const job& j = job_of(t);
+    std::uint64_t seen = j.seed;
+    for (const use& u : j.uses) seen = seen * 31 + values_[u.tile];
+    if (seen != j.expected) ++wrong_;
+    for (const use& u : j.uses)
+      if (u.writes) values_[u.tile] = seen;
+    release_early(t, [&](task_record& next) { make_ready(next); });
+  }
+
+  void make_ready(task_record& t) {
+    const std::lock_guard hold(queue_);
+    ready_.push_back(&t);
+  }
+  task_record* next_ready() {
+    const std::lock_guard hold(queue_);
+    if (ready_.empty()) return nullptr;
+    task_record* const t = ready_.front();
+    ready_.pop_front();
+    return t;
+  }
+
+  std::vector<array_core> arrays_;
+  std::vector<std::uint64_t> values_, serial_;
+  std::deque<job> jobs_;
+  std::mutex queue_;
+  small_placement p_;
+  std::size_t ordered_ = 0;
+  std::vector<task_record*> kept_;  // with the turn
+  std::deque<task_record*> ready_;
+  std::atomic<std::size_t> unfinished_{0}, wrong_{0}, turnless_{0};
+};
+
+class turnless_programs : public testing::TestWithParam<unsigned> {};
+
+TEST_P(turnless_programs, run_in_their_order_on_any_number_of_threads) {
+  std::mt19937 random(GetParam());
+  for (const int threads : {1, 2, 3, 5}) {
+    small_program program(1 + random() % 6);
+    for (int i = 0; i < 3000; ++i) program.add(random);
+    program.run(threads, random());
+    EXPECT_EQ(program.wrong(), 0u);
+    EXPECT_TRUE(program.ends_as_in_order());
+    EXPECT_GT(program.turnless(), 0u);
+    EXPECT_EQ(program.records(), program.kept());
+    program.drop_kept();
+    EXPECT_EQ(program.records(), 0u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(seeds, turnless_programs, testing::Range(1u, 9u));
+
+}  // namespace
