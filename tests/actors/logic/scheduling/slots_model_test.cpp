@@ -615,13 +615,24 @@ struct finding {
   std::string where;
 };
 
+// A state with its hash, which a table asks for again and again.
+struct seen_state {
+  explicit seen_state(state s) : what(std::move(s)), hash(hash_of_state()(what)) {}
+  bool operator==(const seen_state& other) const { return hash == other.hash && what == other.what; }
+  state what;
+  std::size_t hash;
+};
+struct known_hash {
+  std::size_t operator()(const seen_state& s) const { return s.hash; }
+};
+
 finding explore(const setting& set) {
   const model m(set);
-  std::unordered_set<state, hash_of_state> seen;
+  std::unordered_set<seen_state, known_hash> seen;
   std::vector<const state*> to_do;
   const auto visit = [&](state s) {
-    const auto [at, fresh] = seen.insert(std::move(s));
-    if (fresh) to_do.push_back(&*at);
+    const auto [at, fresh] = seen.insert(seen_state(std::move(s)));
+    if (fresh) to_do.push_back(&at->what);
   };
   visit(m.first());
   finding found;
