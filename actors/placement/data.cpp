@@ -1,6 +1,7 @@
 // What this file is for: data before and after a task: what it waits for, what is accounted for, when arrays are freed.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
 #include <bit>
 #include <new>
 #include <utility>
@@ -136,7 +137,7 @@ bool placement::waits_for_early(array_core& a) {
     waits = deps_.order_after_early(a, *t);
     if (waits) t = nullptr;
   } catch (const std::bad_alloc&) {
-    unfreed_.push_back(&a);
+    if (std::ranges::find(unfreed_, &a) == unfreed_.end()) unfreed_.push_back(&a);
     alarm_.ring_soon();
   }
   chains_.forget_edges();  // no device has it
@@ -154,6 +155,7 @@ void placement::free_unfreed() {
 
 void placement::free(array_core& a) {
   if (host_memory_) host_memory_->forget(a);
+  std::erase(unfreed_, &a);
   deps_.forget(a);
   task_record* const farewell = a.farewell;
   destroy(a);
