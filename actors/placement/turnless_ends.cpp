@@ -17,7 +17,8 @@
 namespace troupe::detail {
 
 namespace {
-// Of tasks shorter than this a few are learned from, and those whose prediction was off by a factor.
+// The cost model learns from all tasks of this length, and of shorter ones from a few and from those whose prediction
+// was off by a factor. Tasks that took too long by another one are urgent.
 constexpr float always_learned_ns = 20'000;
 constexpr float far_off = 2, too_long = 4;
 }  // namespace
@@ -68,8 +69,7 @@ std::size_t turnless_ends::retire(std::span<task_record* const> tasks, task_reco
   for (task_record* const t : tasks) {
     // Sealed by a thread before this one, if it is. The last reference is the only one from which more could be made. The
     // holder of a turn may ask a task that has just ended for its name.
-    const std::int32_t list = t->pending.load(std::memory_order_relaxed);
-    if (list > sealed_whole || !(t->marks & mark_early) || t->extra ||
+    if (!is_sealed_whole(*t) || !(t->marks & mark_early) || t->extra ||
         t->references.load(std::memory_order_acquire) != 1) {
       left[n++] = t;
       continue;
@@ -79,7 +79,8 @@ std::size_t turnless_ends::retire(std::span<task_record* const> tasks, task_reco
       sum.measured_ns += static_cast<double>(t->measured_ns);
     }
     clear(*t);
-    sealed_count(list) <= successors_inside ? ended.add(*t) : ended.add_with_blocks(*t);
+    const bool has_blocks = sealed_count(t->pending.load(std::memory_order_relaxed)) > successors_inside;
+    has_blocks ? ended.add_with_blocks(*t) : ended.add(*t);
   }
   if (ended.empty()) return n;
   // A turn that is taken after this finds none of them unfinished.

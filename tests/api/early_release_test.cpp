@@ -316,7 +316,7 @@ TEST_P(early_release, frees_an_array_when_the_tasks_that_use_it_have_ended_and_n
   EXPECT_EQ(rt.report().arrays, before);
 }
 
-// What the array of a task that has ended is needed for is known to AddressSanitizer, too.
+// AddressSanitizer knows, too, whether the array of a task that has ended is still looked at.
 TEST_P(early_release, frees_an_array_while_the_task_after_the_last_one_that_used_it_waits) {
   runtime rt(on_cores(GetParam()));
   warm_up(rt);

@@ -31,7 +31,7 @@ using troupe::access_mode;
 constexpr task_ops nothing{[](task_record&, troupe::task_context&) {}, [](task_record&) {},
                            [](task_record&) noexcept {}, [](task_record&) noexcept -> void* { return nullptr; }};
 
-// What turns have, without the rest of placement.
+// The parts of placement that order and retire tasks, without the rest of it.
 struct small_placement : private troupe::logic::dependencies::callbacks {
   small_placement() { rt->the_engine.store(reinterpret_cast<engine*>(this)); }  // it is asked for only
   ~small_placement() { rt->release(); }
@@ -169,7 +169,7 @@ TEST(turnless_ends, have_some_of_the_times_learned_and_all_that_were_far_off) {
   EXPECT_LT(learned_of(1'000, 1'100), 20);
   EXPECT_EQ(learned_of(1'000, 3'000), 32);
   EXPECT_EQ(learned_of(3'000, 1'000), 32);
-  EXPECT_EQ(learned_of(50'000, 50'000), 32) << "a turn more is nothing beside such tasks";
+  EXPECT_EQ(learned_of(50'000, 50'000), 32) << "each long task is learned from";
   EXPECT_FALSE(p.ends.has_urgent_times());
   task_record* const t = p.early_task();
   t->kernel = &nothing.closure;
