@@ -24,11 +24,6 @@ task_record* new_task(engine& the_engine) try {
   throw_no_memory();
 }
 
-task_extra& extra_of(task_record& t) {
-  if (!t.extra) t.extra = new task_extra;
-  return *t.extra;
-}
-
 namespace {
 void check_belongs(target to, const task_record& t) {
   for (int i = 0; i < t.access_count; ++i) {
@@ -79,8 +74,13 @@ void submit_all(target to, std::span<task_record* const> chunks, task_record* jo
   try {
     for (const task_record* t : chunks) check_belongs(to, *t);
     if (!to.recorded) to.the_engine->placement_actor().check_open();
-    if (!to.recorded)
+    if (!to.recorded) {
       for (const task_record* t : chunks) check_size(to, *t);
+      task_extra& all = extra_of(*join);
+      all.chunks = chunks.size();
+      all.chunks_at.resize(to.the_engine->placement_actor().facts().size());
+      if (!chunks.empty()) all.options.name = logic::name_of(*chunks.front());
+    }
   } catch (...) {
     for (task_record* t : chunks) {
       discard(t);
@@ -90,10 +90,6 @@ void submit_all(target to, std::span<task_record* const> chunks, task_record* jo
     throw;
   }
   const bool inside = !to.waits || current_task() != nullptr;
-  if (!to.recorded) {
-    extra_of(*join).chunks = chunks.size();
-    if (!chunks.empty()) join->extra->options.name = logic::name_of(*chunks.front());
-  }
   for (task_record* t : chunks) {
     if (to.recorded)
       put_on(*to.recorded, t);
@@ -135,7 +131,9 @@ region* new_region(engine& the_engine) {
 const kernel_info* intern(engine& the_engine, const kernel_info& k) { return the_engine.kernels().intern(k); }
 
 void add_join_edge(task_record& chunk, task_record& join) {
-  chunk.successors[0] = successor{.task = &join, .data = true, .early = false}.edge();
+  // Early, also of a chunk that is not: all of them count the join down, wherever they end. It has no accesses, so that
+  // nobody else writes its count.
+  chunk.successors[0] = successor{.task = &join, .data = true, .early = true}.edge();
   chunk.successor_count.store(1, std::memory_order_relaxed);
   chunk.marks |= mark_chunk;
   join.pending.store(join.pending.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);

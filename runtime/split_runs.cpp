@@ -139,6 +139,7 @@ future<void> run(engine& e, const task_options& options, const std::shared_ptr<s
   }
   e.placement_actor().check_open();
   extra_of(*all.join).chunks = all.parts.size();
+  all.join->extra->chunks_at.resize(e.placement_actor().facts().size());
   for (task_record* t : all.parts) add_join_edge(*t, *all.join);
   future<void> done(all.join);
   std::vector<task_record*> tasks = std::exchange(all.parts, {});

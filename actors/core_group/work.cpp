@@ -54,8 +54,13 @@ void group_actor::release_successors(worker& self, task_record& t, task_queue::s
       placement_.report_ready({ready + from, n - from});
     }
   };
-  placement_.note_time(t);
+  placement_.note_ended(t);
+  task_record* join = nullptr;  // a chunk has one
   const bool others = release_early(t, [&](task_record& next) {
+    if (next.kind == task_kind::join) {
+      join = &next;
+      return;
+    }
     if ((next.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting || placement_.is_outdated(next)) {
       task_record* const one = &next;  // it will not run, or is more or less work than was thought
       placement_.report_ready({&one, 1});
@@ -81,8 +86,10 @@ void group_actor::release_successors(worker& self, task_record& t, task_queue::s
     call_threads(queued, attention::caller);
     wake_owed();
   }
-  if (kept == 0 && queued == 0) return;
-  if (self.batch.size() > 1 || queue_.size() != 0) leave_to_others(self, mine.ahead(self.batch.size()));
+  if ((kept != 0 || queued != 0) && (self.batch.size() > 1 || queue_.size() != 0))
+    leave_to_others(self, mine.ahead(self.batch.size()));
+  // Last: the turn that this takes may be long, and others can have what is ready.
+  if (join) placement_.report_ready({&join, 1});
 }
 
 // Runs one of the tasks that a thread has taken together, and releases what it can of those after it.

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include <troupe/detail/engine.hpp>
 #include <troupe/error.hpp>
 
 #include "actors/execution/run_context.hpp"
@@ -198,9 +199,9 @@ class reexecutor {
       throw error(errc::bad_argument, "task '" + name_of(c, k) + "' is logged with other arguments than it has");
 
     t.kernel = &k.info;
-    t.extra = new task_extra;
-    t.extra->options.name = name_of(c, k);
-    t.extra->options.retries = static_cast<int>(c.retries);
+    task_options& o = extra_of(t).options;
+    o.name = name_of(c, k);
+    o.retries = static_cast<int>(c.retries);
     if (arrays > task_record::inline_accesses) t.accesses = new access[arrays];
     for (std::size_t i = 0; i < arrays; ++i) {
       const wire::access_descriptor& x = c.accesses[i];

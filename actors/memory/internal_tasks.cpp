@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include <troupe/detail/engine.hpp>
+
 #include "actors/logic/data/array_core.hpp"
 #include "actors/logic/data/home_box.hpp"
 #include "actors/logic/data/reduction.hpp"
@@ -70,8 +72,7 @@ task_record* make_transfer(runtime_state& rt, array_core& a, std::uint32_t tile,
 task_record* make_rescue(runtime_state& rt, array_core& a, std::uint32_t tile, std::exception_ptr lost) {
   static constexpr task_ops ops = nothing_to_run("rescue", 0x4e5c);
   task_record* t = make_internal(rt, ops, task_kind::transfer, a, tile, access_mode::update);
-  t->extra = new task_extra;
-  t->extra->payload = std::make_shared<std::exception_ptr>(std::move(lost));
+  extra_of(*t).payload = std::make_shared<std::exception_ptr>(std::move(lost));
   return t;
 }
 
@@ -93,16 +94,14 @@ task_record* make_forget(runtime_state& rt, array_core& a) {
 task_record* make_lend(runtime_state& rt, std::shared_ptr<peer_loan> loan) {
   static constexpr task_ops ops = nothing_to_run("lend", 0x1e4d);
   task_record* t = make_internal(rt, ops, task_kind::lend, *loan->array, loan->tile, access_mode::read);
-  t->extra = new task_extra;
-  t->extra->loans.push_back(std::move(loan));
+  extra_of(*t).loans.push_back(std::move(loan));
   return t;
 }
 
 task_record* make_fetch(runtime_state& rt, array_core& a, std::shared_ptr<home_box> box) {
   static constexpr task_ops ops = nothing_to_run("fetch", 0xfe7c);
   task_record* t = make_internal(rt, ops, task_kind::fetch, a, box->tile, access_mode::read);
-  t->extra = new task_extra;
-  t->extra->home_boxes.push_back(std::move(box));
+  extra_of(*t).home_boxes.push_back(std::move(box));
   return t;
 }
 

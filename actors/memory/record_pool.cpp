@@ -3,7 +3,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/memory/record_pool.hpp"
 
+#include <memory>
+#include <new>
 #include <string>
+#include <utility>
 
 #include <troupe/detail/engine.hpp>
 #include <troupe/error.hpp>
@@ -38,6 +41,18 @@ task_record* take_record(runtime_state& rt) {
   t->references.store(1, std::memory_order_relaxed);
   t->phase.store(phase_waiting, std::memory_order_relaxed);
   return t;
+}
+
+task_extra& extra_of(task_record& t) {
+  if (!t.extra) t.extra = ::new (t.rt->extras.take()->bytes.data()) task_extra;
+  return *t.extra;
+}
+
+void drop_extra(task_record& t) noexcept {
+  task_extra* const e = std::exchange(t.extra, nullptr);
+  if (!e) return;
+  std::destroy_at(e);
+  t.rt->extras.give(reinterpret_cast<extra_room*>(e));  // its first member
 }
 
 void size_accesses(task_record& t, std::size_t count) {
@@ -102,8 +117,7 @@ void clear(task_record& t) noexcept {
   if (t.ops) t.ops->drop_result(t);
   t.ops = nullptr;
   t.error = nullptr;
-  delete t.extra;
-  t.extra = nullptr;
+  drop_extra(t);
   t.sequence.release(0);
 }
 

@@ -11,6 +11,8 @@ struct array_core;
 
 /// Takes a clean record with one reference, waiting for its submission.
 task_record* take_record(runtime_state&);
+/// Destroys what `extra_of` has made for the task, if it has.
+void drop_extra(task_record&) noexcept;
 /// Frees an array that no handle and no task refers to.
 void destroy(array_core&) noexcept;
 /// Gives a record, its accesses' regions and its captures back. Nothing may refer to the record any more.

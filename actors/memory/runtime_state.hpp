@@ -27,6 +27,13 @@ struct alignas(64) access_block {
   access_block* next = nullptr;  // in the pool
 };
 
+/// Room for what few tasks need, which is too large for the heap: threads that end tasks would meet at its locks those
+/// that submit them.
+struct extra_room {
+  alignas(task_extra) std::array<std::byte, sizeof(task_extra)> bytes;
+  extra_room* next = nullptr;  // in the pool
+};
+
 /// The state that records and arrays point to. Lives as long as the runtime, any handle and any future.
 struct runtime_state {
   std::atomic<engine*> the_engine{nullptr};  // null once the runtime is gone
@@ -47,6 +54,7 @@ struct runtime_state {
   shard_pool<task_record> records;
   shard_pool<region> regions;
   shard_pool<access_block> access_blocks;
+  shard_pool<extra_room> extras{0};  // turns take some, too: the headroom is for them
 
   void retain() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept {

@@ -29,6 +29,8 @@ namespace troupe::detail {
 template <class T>
 class shard_pool {
  public:
+  /// `headroom_bytes`: address space that has to be left beside a new slab, or there is none; see check_headroom.
+  explicit shard_pool(std::size_t headroom_bytes = 4u << 20) : headroom_bytes_(headroom_bytes) {}
   ~shard_pool() { free_slabs_beyond(0); }
 
   T* take() {
@@ -101,7 +103,6 @@ class shard_pool {
   static constexpr std::size_t slab_items = 1024, slab_bytes = slab_items * sizeof(T);
   static constexpr std::size_t shard_count = 8;
   static constexpr std::size_t slabs_before_thrift = 4, worth_fetching = 64;
-  static constexpr std::size_t headroom_bytes = 4u << 20;
 
   struct alignas(64) shard {
     mutable spin_lock lock;
@@ -199,7 +200,8 @@ class shard_pool {
   // Throws std::bad_alloc if too little address space is left for another slab: ordering and placing its records needs
   // memory, too, and may not fail.
   void check_headroom() const {
-    const std::size_t bytes = headroom_bytes + slab_count_.load(std::memory_order_relaxed) * slab_bytes / 8;
+    if (headroom_bytes_ == 0) return;
+    const std::size_t bytes = headroom_bytes_ + slab_count_.load(std::memory_order_relaxed) * slab_bytes / 8;
     void* const there = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (there == MAP_FAILED) throw std::bad_alloc();
     ::munmap(there, bytes);
@@ -218,6 +220,7 @@ class shard_pool {
     slab_count_.store(slabs_.size(), std::memory_order_relaxed);
   }
 
+  const std::size_t headroom_bytes_;
   mutable shard shards_[shard_count];
   mutable std::mutex slabs_lock_;
   std::vector<T*> slabs_;

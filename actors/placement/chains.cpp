@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <troupe/detail/engine.hpp>
+
 #include "actors/execution/reexecution.hpp"
 #include "actors/logic/data/directory.hpp"
 #include "actors/logic/scheduling/admission.hpp"
@@ -129,7 +131,7 @@ void chains::hand_over(std::size_t i) {
     if (is_internal(t.kind)) continue;
     t.marks |= mark_handed;
     // `extra` is allocated before the hand-over: this loop may read it for successors while the node writes to it.
-    if (node && !t.extra && writes_tiles(t)) t.extra = new task_extra;
+    if (node && writes_tiles(t)) extra_of(t);
     const bool pulls = t.extra && !t.extra->pulls.empty();
     if (!(t.marks & mark_chained)) t.marks &= static_cast<std::uint16_t>(~mark_uncertain);
     if (pulls) t.marks |= mark_uncertain;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -27,7 +28,8 @@ class graph_trace {
   void add_found_edges() {
     if (!edges_.empty()) write_found_edges();
   }
-  void add_edge(const task_record& from, const task_record& to) { lane_.add_edge(from.sequence, to.sequence); }
+  /// Notes that the task has been ordered: with a join the edges from its chunks are written.
+  void note_ordered(const task_record& t);
   void flush() { lane_.flush(); }
 
  private:
@@ -36,6 +38,8 @@ class graph_trace {
   bool on_ = false;
   trace_lane lane_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> edges_;
+  // The numbers of chunks whose join has not been ordered, by join.
+  std::unordered_map<const task_record*, std::vector<std::uint64_t>> chunks_;
 };
 
 }  // namespace troupe::detail

@@ -40,7 +40,7 @@ placement::placement(const options& o, runtime_state& rt, wait_table& board)
       turns_(static_cast<std::uint64_t>(stale_after_ns / clock_.ns_per_tick())),
       in_flight_(o.tasks_in_flight_max),
       deps_(*this),
-      turnless_(rt, deps_, turns_),
+      turnless_(rt, deps_, turns_, in_flight_),
       assignment_(static_cast<float>(std::chrono::duration<double, std::nano>(o.window).count()), o.decisions_kept),
       admission_(o.resources,
                  static_cast<std::uint64_t>(
@@ -152,9 +152,7 @@ void placement::report_done(std::span<task_record* const> done, executor* self) 
   while (!done.empty()) {
     task_record* left[turnless_ends::at_once];
     const std::size_t n = std::min(done.size(), turnless_ends::at_once);
-    const std::size_t more = turnless_.retire(done.first(n), left);
-    if (more != n) in_flight_.note_retired_outside(n - more);
-    if (more != 0)
+    if (const std::size_t more = turnless_.retire(done.first(n), left); more != 0)
       report_to_turn({left, more}, self);
     else if (!turnless_.has_urgent_times())
       take_turn(self);
@@ -299,6 +297,7 @@ bool placement::end_failed_turn(bool taken) {
   const bool first = taken && ending_.note_failure();
   if (taken) turns_.leave();
   if (first) tell_supervisor(std::current_exception());
+  if (taken) turnless_.turn_left();
   return false;
 }
 

@@ -127,9 +127,11 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   bool releases_early(const task_record& t) const {
     return releases_early() && (!beside_devices_ || (t.marks & mark_early) != 0);
   }
-  /// Notes how long a task has taken whose early successors the calling thread is about to release.
-  void note_time(const task_record& t) {
+  /// Notes where a task has run and how long it has taken, whose early successors the calling thread is about to
+  /// release: what it refers to may be gone when it retires.
+  void note_ended(const task_record& t) {
     if (t.marks & mark_early) turnless_.note_time(t);
+    if (t.marks & mark_chunk) note_chunk(t);
   }
   /// Has ready tasks placed that a thread has released, and that it cannot hand on itself.
   void report_ready(std::span<task_record* const>);
@@ -343,7 +345,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
     await_fulfilled(t);
     work_.to_retire(t);
   }
-  void note_chunk(const task_record&);
+  static void note_chunk(const task_record&);
   void work_off();
   void try_absent();
   void look_at_absent(std::uint64_t now);
@@ -376,7 +378,10 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
       const executor&, std::span<const std::pair<array_core*, std::uint32_t>> lost);
   void save_some();
   // ---- nodes.cpp
-  void leave_turn() { notifications_.empty() ? turns_.leave() : leave_and_tell(); }
+  void leave_turn() {
+    notifications_.empty() ? turns_.leave() : leave_and_tell();
+    turnless_.turn_left();
+  }
   void leave_and_tell();
   // ---- absent.cpp
   void look_up_scope(task_record& t) {

@@ -1,6 +1,7 @@
 // What this file is for: calls to placement other than tasks: waits, explanations, reports, the end.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
 #include <unordered_set>
 
 #include <troupe/error.hpp>
@@ -15,7 +16,7 @@
 namespace troupe::detail {
 
 namespace {
-// Bytes of records, and of regions, that an idle runtime keeps for the next burst of tasks.
+// Bytes of records, and of what belongs to them, that an idle runtime keeps for the next burst of tasks.
 constexpr std::size_t kept_idle = 4u << 20;
 }  // namespace
 
@@ -132,6 +133,7 @@ logic::cost_model::learned_edge placement::learned_link(memory_space from, memor
 runtime_report placement::report() {
   collect_ends();
   take_settled_turn();  // what has been dropped or done by now is accounted for
+  give_records_back();
   runtime_report r;
   r.spawned = in_flight_.submitted();
   r.finished = in_flight_.finished();
@@ -155,7 +157,6 @@ runtime_report placement::report() {
     }
     r.executors.push_back(std::move(e));
   }
-  give_records_back();
   r.bytes_allocated = rt_.array_bytes.load();
   r.bytes_allocated_max = rt_.array_bytes_max.load();
   if (host_memory_) host_memory_->report(r);
@@ -235,7 +236,8 @@ void placement::settle_accounts() {
 bool placement::tidy() {
   turns_.take();
   const auto is_large = [&] {
-    return rt_.records.bytes() > kept_idle || rt_.regions.bytes() > kept_idle || rt_.access_blocks.bytes() > kept_idle;
+    return std::max({rt_.records.bytes(), rt_.regions.bytes(), rt_.access_blocks.bytes(), rt_.extras.bytes()}) >
+           kept_idle;
   };
   if (is_large() && mail_.count() == 0 && (!host_memory_ || host_memory_->is_still()) && in_flight_.all_retired()) {
     give_records_back();
@@ -243,6 +245,7 @@ bool placement::tidy() {
     rt_.records.trim(kept_idle);
     rt_.regions.trim(kept_idle);
     rt_.access_blocks.trim(kept_idle);
+    rt_.extras.trim(kept_idle);
   }
   const bool done = !is_large();
   leave_turn();

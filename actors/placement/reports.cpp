@@ -1,6 +1,8 @@
 // What this file is for: what an executor tells placement at one time is accounted for in the order that keeps it true.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <troupe/detail/engine.hpp>
+
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/report_batch.hpp"
 
@@ -25,8 +27,7 @@ void placement::note_refusals(std::span<const std::pair<task_record*, std::excep
   if (all.empty()) return;
   with_turn([&] {
     for (const auto& [t, why] : all) {
-      if (!t->extra) t->extra = new task_extra;
-      t->extra->refused = true;
+      extra_of(*t).refused = true;
       if (why) t->extra->refusal = why;
     }
   });
@@ -35,8 +36,7 @@ void placement::note_refusals(std::span<const std::pair<task_record*, std::excep
 void placement::make_extras(std::span<task_record* const> tasks) {
   if (std::ranges::none_of(tasks, [](const task_record* t) { return t->extra == nullptr; })) return;
   with_turn([&] {
-    for (task_record* t : tasks)
-      if (!t->extra) t->extra = new task_extra;
+    for (task_record* t : tasks) extra_of(*t);
   });
 }
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <atomic>
 
 #include <troupe/error.hpp>
 
@@ -52,6 +53,7 @@ void placement::order(task_record& t) {
   // A task comes with one pending count, its submission, taken off here.
   deps_.order(t, work_.made());
   trace_.add_found_edges();
+  if (trace_.is_on()) trace_.note_ordered(t);
   t.id = t.sequence;
   work_.each_made([&](task_record& s) {
     if (--s.pending == 0) make_ready(s);
@@ -217,15 +219,12 @@ void placement::work_off() {
   work_.retire_all([this](task_record& t) { retire(t); });
 }
 
-// Counts a chunk of a for_each at the executor that ran it, for `explain`, and how long it has waited for bytes.
+// Counts a chunk of a for_each at the executor that ran it, for `explain`. Any thread, before its join is released.
 void placement::note_chunk(const task_record& t) {
   if (!was_placed(t) || t.measured_ns == never_ran) return;
-  task_record* const join = successor::from(t.successors[0]).task;
-  if (join->kind != task_kind::join || !join->extra) return;
-  if (t.extra) join->extra->data_wait_ns = std::max(join->extra->data_wait_ns, t.extra->data_wait_ns);
-  std::vector<std::uint64_t>& at = join->extra->chunks_at;
-  if (at.size() <= t.executor) at.resize(t.executor + 1u);
-  ++at[t.executor];
+  const task_record& join = *successor::from(t.successors[0]).task;
+  if (join.extra && t.executor < join.extra->chunks_at.size())
+    std::atomic_ref(join.extra->chunks_at[t.executor]).fetch_add(1, std::memory_order_relaxed);
 }
 
 void placement::retire(task_record& t) {
@@ -234,11 +233,11 @@ void placement::retire(task_record& t) {
   assignment_.finished(t);
   note_outdated();
   if (executors_.limits_memory()) account_for_data(t);
-  if (t.marks & mark_chunk) note_chunk(t);
-  if (trace_.is_on())
-    deps_.each_successor(t, [&](task_record& next, bool) {  // other edges were noted as they were found
-      if (next.kind == task_kind::join) trace_.add_edge(t, next);
-    });
+  if ((t.marks & mark_chunk) && !is_sealed(t)) {
+    note_chunk(t);
+    task_extra* const all = successor::from(t.successors[0]).task->extra;
+    if (t.extra && all) all->data_wait_ns = std::max(all->data_wait_ns, t.extra->data_wait_ns);
+  }
   // A task that waited for a copy that is lost finds out itself whether it needed the copy.
   if (t.kind >= task_kind::transfer) t.error = nullptr;
   const bool chains = executors_.has_devices();

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <troupe/detail/engine.hpp>
+
 #include "actors/logic/data/array_coherence.hpp"
 #include "actors/logic/data/home_box.hpp"
 #include "actors/memory/internal_tasks.hpp"
@@ -134,9 +136,8 @@ transfers::bringing transfers::bring_parts(task_record& t, array_core& a, std::u
     const boxes_at_home::one* const one = known != boxes.all.end() ? &*known : add_box(a, tile, entry, part);
     if (!one) return bringing::whole;
     if (one->coming.task) waits = order_.link(one->coming, t, true) || waits;
-    if (!t.extra) t.extra = new task_extra;
-    if (std::ranges::find(t.extra->home_boxes, one->box) == t.extra->home_boxes.end())
-      t.extra->home_boxes.push_back(one->box);
+    auto& read = extra_of(t).home_boxes;
+    if (std::ranges::find(read, one->box) == read.end()) read.push_back(one->box);
   }
   return waits ? bringing::waits : bringing::has;
 }
@@ -200,8 +201,7 @@ transfers::borrowed transfers::borrow(task_record& t, array_core& a, std::uint32
   }
   if (order_.is_unfinished(entry.lending) && order_.link(entry.lending, t, true)) return borrowed::waits;
   if (!entry.loan->is_open()) return borrowed::refused;
-  if (!t.extra) t.extra = new task_extra;
-  auto& loans = t.extra->loans;
+  auto& loans = extra_of(t).loans;
   if (std::find(loans.begin(), loans.end(), entry.loan) == loans.end()) loans.push_back(entry.loan);
   return borrowed::has;
 }
@@ -251,8 +251,7 @@ void transfers::choose_sources(task_record& t, memory_space where) {
       if (root == where || (root == host_space && entry.cached.contains(where))) return;
       const memory_space from = source_of(a, tile, entry, where, whole);
       if (from == host_space) return;
-      if (!t.extra) t.extra = new task_extra;
-      t.extra->pulls.push_back({&a, tile, entry.version.load(std::memory_order_relaxed), from});
+      extra_of(t).pulls.push_back({&a, tile, entry.version.load(std::memory_order_relaxed), from});
     };
     if (logic::is_whole(x)) {
       choose(x.tile, true);

@@ -4,14 +4,18 @@
 #include "actors/placement/turnless_ends.hpp"
 
 #include <atomic>
+#include <bit>
 #include <mutex>
 #include <utility>
+
+#include <troupe/detail/engine.hpp>
 
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/scheduling/assignment.hpp"
 #include "actors/logic/scheduling/sampling.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/memory/runtime_state.hpp"
+#include "actors/placement/in_flight.hpp"
 #include "actors/protocol/successors.hpp"
 
 namespace troupe::detail {
@@ -21,6 +25,19 @@ namespace {
 // was off by a factor. Tasks that took too long by another one are urgent.
 constexpr float always_learned_ns = 20'000;
 constexpr float far_off = 2, too_long = 4;
+
+// Links a record whose accesses are gone to another one. Its number stays, which futures are asked for.
+task_record*& link_of(task_record& t) { return t.own_accesses[0].task; }
+
+// Destroys what the task had, but for what others may still look at: its name, and what a future is to give.
+void clear_but_for_others(task_record& t, bool has_future) {
+  drop_inputs(t);
+  if (!has_future) {
+    if (t.ops) t.ops->drop_result(t);
+    t.ops = nullptr;
+  }
+  t.sequence.release(0);
+}
 }  // namespace
 
 void turnless_ends::records::add(task_record& t) {
@@ -31,6 +48,8 @@ void turnless_ends::records::add(task_record& t) {
 }
 
 void turnless_ends::records::add_with_blocks(task_record& t) { t.next = std::exchange(with_blocks, &t); }
+
+void turnless_ends::records::add_referred(task_record& t) { link_of(t) = std::exchange(referred, &t); }
 
 void turnless_ends::records::add_all(records& from) {
   if (from.first) {
@@ -43,12 +62,16 @@ void turnless_ends::records::add_all(records& from) {
     from.with_blocks = t->next;
     add_with_blocks(*t);
   }
+  while (task_record* const t = from.referred) {
+    from.referred = link_of(*t);
+    add_referred(*t);
+  }
 }
 
-turnless_ends::shard& turnless_ends::of_thread() {
+std::size_t turnless_ends::shard_of_thread() {
   static std::atomic<std::size_t> threads{0};
   thread_local const std::size_t mine = threads.fetch_add(1, std::memory_order_relaxed) % shard_count;
-  return shards_[mine];
+  return mine;
 }
 
 void turnless_ends::note_time(const task_record& t) {
@@ -63,20 +86,26 @@ void turnless_ends::note_time(const task_record& t) {
 }
 
 std::size_t turnless_ends::retire(std::span<task_record* const> tasks, task_record** left) {
-  std::size_t n = 0;
+  std::size_t n = 0, referred = 0;
   records ended;
   times sum;
   for (task_record* const t : tasks) {
-    // Sealed by a thread before this one, if it is. The last reference is the only one from which more could be made. The
-    // holder of a turn may ask a task that has just ended for its name.
-    if (!is_sealed_whole(*t) || !(t->marks & mark_early) || t->extra ||
-        t->references.load(std::memory_order_acquire) != 1) {
+    // Sealed by a thread before this one, if it is.
+    if (!is_sealed_whole(*t) || !(t->marks & mark_early)) {
       left[n++] = t;
       continue;
     }
     if (t->measured_ns > 0) {
       sum.predicted_ns += static_cast<double>(t->predicted_ns);
       sum.measured_ns += static_cast<double>(t->measured_ns);
+    }
+    // The last reference is the only one from which more could be made.
+    const bool has_future = t->references.load(std::memory_order_acquire) != 1;
+    if (has_future || t->extra) {  // the holder of a turn may ask a task that has just ended for its name
+      clear_but_for_others(*t, has_future);
+      ended.add_referred(*t);
+      ++referred;
+      continue;
     }
     clear(*t);
     const bool has_blocks = sealed_count(t->pending.load(std::memory_order_relaxed)) > successors_inside;
@@ -86,17 +115,53 @@ std::size_t turnless_ends::retire(std::span<task_record* const> tasks, task_reco
   // A turn that is taken after this finds none of them unfinished.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   records over;
+  const std::size_t mine = shard_of_thread();
   {
-    shard& s = of_thread();
+    shard& s = shards_[mine];
     const std::lock_guard hold(s.lock);
     if (turns_.is_over(s.left)) over = std::exchange(s.waiting, {});
     s.waiting.add_all(ended);
     s.left = turns_.left();
     s.sum.predicted_ns += sum.predicted_ns;
     s.sum.measured_ns += sum.measured_ns;
+    note_references(mine);
   }
   end(over);
+  if (tasks.size() - n != referred) count_.note_retired_outside(tasks.size() - n - referred);
+  if (referred != 0) {
+    // Either the holder of the turn sees the bit when it has left, or this thread sees that it has.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    drop_references(mine);
+  }
   return n;
+}
+
+// Notes whether the shard has records that are referred to. With its lock.
+void turnless_ends::note_references(std::size_t at) {
+  const std::uint32_t bit = 1U << at;
+  const bool has_some = shards_[at].waiting.referred != nullptr;
+  if (has_some == ((referring_.load(std::memory_order_relaxed) & bit) != 0)) return;
+  has_some ? referring_.fetch_or(bit, std::memory_order_seq_cst)
+           : referring_.fetch_and(~bit, std::memory_order_seq_cst);
+}
+
+void turnless_ends::drop_references() {
+  for (std::uint32_t some = referring_.load(std::memory_order_seq_cst); some != 0; some &= some - 1)
+    drop_references(static_cast<std::size_t>(std::countr_zero(some)));
+}
+
+// Drops the references to the records of a shard, unless a turn is held that was held when the newest came: then its
+// holder does when it leaves.
+void turnless_ends::drop_references(std::size_t at) {
+  records over;
+  {
+    shard& s = shards_[at];
+    const std::lock_guard hold(s.lock);
+    if (!turns_.is_over(s.left)) return;
+    over.referred = std::exchange(s.waiting.referred, nullptr);
+    note_references(at);
+  }
+  end(over);
 }
 
 turnless_ends::times turnless_ends::sum() const {
@@ -115,6 +180,7 @@ void turnless_ends::give_back() {
     {
       const std::lock_guard hold(s.lock);
       over = std::exchange(s.waiting, {});
+      note_references(static_cast<std::size_t>(&s - shards_.data()));
     }
     end(over);
   }
@@ -128,6 +194,15 @@ void turnless_ends::end(const records& over) {
     rt_.records.give(t);
     t = next;
   }
+  // They count as retired when nothing of theirs is left but what futures keep.
+  std::size_t n = 0;
+  for (task_record* t = over.referred; t; ++n) {
+    task_record* const next = std::exchange(link_of(*t), nullptr);
+    order_.forget_blocks(*t);
+    release(t);
+    t = next;
+  }
+  if (n != 0) count_.note_retired_outside(n);
 }
 
 }  // namespace troupe::detail

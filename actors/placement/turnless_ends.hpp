@@ -5,10 +5,12 @@
 // Nothing is left to decide about a task whose successors have all been released where it ended
 // (protocol/successors.hpp). What has to wait is only the use of its record for another task: the holder of a turn may
 // have found it as a predecessor a moment ago, and be about to look whether its list is sealed. Records wait here until
-// no turn is held that was held then.
+// no turn is held that was held then. Those of tasks with futures or options keep the runtime's reference as long, so
+// that whoever drops the last one need not know about turns.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -27,6 +29,7 @@ class dependencies;
 namespace troupe::detail {
 
 struct runtime_state;
+class in_flight;
 
 /// A part of placement that any thread uses, with or without the turn; threads meet on a lock of a few instructions
 /// only where there are more of them than shards.
@@ -35,7 +38,8 @@ class turnless_ends {
   /// Most tasks that retire in one call.
   static constexpr std::size_t at_once = 64;
 
-  turnless_ends(runtime_state& rt, logic::dependencies& order, const turns& t) : rt_(rt), order_(order), turns_(t) {}
+  turnless_ends(runtime_state& rt, logic::dependencies& order, const turns& t, in_flight& count)
+      : rt_(rt), order_(order), turns_(t), count_(count) {}
 
   /// Notes how long an early task has taken, if the cost model is to learn from it: its arrays may be gone once its list
   /// of successors has been sealed, so this is called before.
@@ -47,10 +51,14 @@ class turnless_ends {
   void take_times(F&& f) {
     timed_.take(std::forward<F>(f));
   }
-  /// Retires those of the tasks, at most `at_once`, of which placement has counted nothing, for which a turn has nothing
-  /// to decide, and to which nobody else refers: early ones, without options. The others go to `left`, in their order;
-  /// returns how many they are. None may be reported otherwise at the same time.
+  /// Retires those of the tasks, at most `at_once`, of which placement has counted nothing and for which a turn has
+  /// nothing to decide: early ones. The others go to `left`, in their order; returns how many they are. None may be
+  /// reported otherwise at the same time.
   std::size_t retire(std::span<task_record* const>, task_record** left);
+  /// Drops the references that have waited for a turn to end. After each turn has been left.
+  void turn_left() {
+    if (referring_.load(std::memory_order_seq_cst) != 0) drop_references();
+  }
   /// Gives all records back that wait for a turn to end. With the turn.
   void give_back();
   /// Sums over tasks that have retired here and were timed.
@@ -61,13 +69,14 @@ class turnless_ends {
 
  private:
   /// Records that wait, linked by task_record::next, those with blocks of successors apart: a turn may still be about to
-  /// look at the blocks.
+  /// look at the blocks. `referred` are those that the runtime still refers to, linked by their accesses, which are gone.
   struct records {
-    task_record *first = nullptr, *last = nullptr, *with_blocks = nullptr;
-    std::size_t count = 0;  // of those without
-    bool empty() const { return !first && !with_blocks; }
+    task_record *first = nullptr, *last = nullptr, *with_blocks = nullptr, *referred = nullptr;
+    std::size_t count = 0;  // of the first ones
+    bool empty() const { return !first && !with_blocks && !referred; }
     void add(task_record&);
     void add_with_blocks(task_record&);
+    void add_referred(task_record&);
     void add_all(records&);
   };
   struct alignas(64) shard {
@@ -78,14 +87,20 @@ class turnless_ends {
   };
   static constexpr std::size_t shard_count = 16;
 
-  shard& of_thread();
+  static std::size_t shard_of_thread();
   void end(const records&);
+  void note_references(std::size_t at);
+  void drop_references();
+  void drop_references(std::size_t at);
 
   runtime_state& rt_;
   logic::dependencies& order_;
   const turns& turns_;
+  in_flight& count_;
   std::array<shard, shard_count> shards_;
-  timed_calls timed_;
+  // The shards with records that are referred to, a bit for each. Written with the shard's lock.
+  alignas(64) std::atomic<std::uint32_t> referring_{0};
+  alignas(64) timed_calls timed_;
 };
 
 }  // namespace troupe::detail

@@ -419,6 +419,84 @@ TEST_P(early_release, keeps_no_record_of_tasks_that_have_ended_but_those_of_futu
   EXPECT_EQ(rt.report().finished, rt.report().spawned);
 }
 
+// Adds one to each element; the chunk that begins at `fails_at` throws, and the one at `stops_at` waits at a gate.
+struct adds_to_each {
+  index_t fails_at = -1, stops_at = -1;
+  test::gate* waits = nullptr;
+  test::gate* begun = nullptr;
+  void operator()(view<int, 1> v) const {
+    if (v.lo(0) == fails_at) throw std::runtime_error("one of them");
+    if (v.lo(0) == stops_at) {
+      begun->open();
+      EXPECT_TRUE(waits->pass());
+    }
+    for (index_t i = v.lo(0); i < v.hi(0); ++i) ++v(i);
+  }
+};
+
+TEST_P(early_release, ends_a_for_each_with_its_last_chunk_and_tells_where_all_have_run) {
+  constexpr index_t chunk = 64, count = 48;
+  runtime rt(on_cores(GetParam()));
+  auto x = rt.filled<int>({count * chunk}, tiles(chunk), 0);
+  const auto all_chunks = grid(count * chunk).chunks(chunk);
+  for (int i = 0; i < 4; ++i) rt.for_each(all_chunks, adds_to_each{}, update(x));
+  rt.wait_all();
+  std::vector<future<void>> kept;
+  for (int i = 0; i < 100; ++i) {
+    const future<void> all = rt.for_each(all_chunks, adds_to_each{}, update(x));
+    if (i % 3 == 0) {
+      all.get();
+      const explanation e = rt.explain(all);
+      ASSERT_EQ(e.chunks_at.size(), 1u);
+      EXPECT_EQ(e.chunks_at[0].chunks, static_cast<std::uint64_t>(count));
+    }
+    if (i % 3 == 1) kept.push_back(all);
+  }
+  for (const future<void>& f : kept) f.get();
+  // One chunk holds up the join, and nobody else.
+  test::gate begun, last;
+  const future<void> all =
+      rt.for_each(all_chunks, adds_to_each{.stops_at = 5 * chunk, .waits = &last, .begun = &begun}, update(x));
+  ASSERT_TRUE(begun.pass());
+  if (GetParam().threads > 1) {
+    EXPECT_EQ(x.sub({{6 * chunk}, {7 * chunk}}).read()(0), 105);
+  }
+  EXPECT_FALSE(all.is_ready());
+  last.open();
+  all.get();
+  EXPECT_EQ(rt.explain(all).chunks_at.at(0).chunks, static_cast<std::uint64_t>(count));
+  const auto seen = x.read();
+  for (index_t i = 0; i < count * chunk; ++i) ASSERT_EQ(seen(i), 105) << i;
+}
+
+TEST_P(early_release, fails_a_for_each_with_the_chunk_that_throws_among_those_that_end_well) {
+  constexpr index_t chunk = 64, count = 16;
+  runtime rt(on_cores(GetParam()));
+  auto x = rt.filled<int>({count * chunk}, tiles(chunk), 0);
+  const auto all_chunks = grid(count * chunk).chunks(chunk);
+  for (int i = 0; i < 4; ++i) rt.for_each(all_chunks, adds_to_each{}, update(x));
+  rt.wait_all();
+  for (int i = 0; i < 100; ++i) {
+    auto y = rt.filled<int>({count * chunk}, tiles(chunk), 0);
+    const index_t bad = i % count * chunk;
+    const future<void> failed = rt.for_each(all_chunks, adds_to_each{.fails_at = bad}, update(y));
+    const future<void> next = rt.for_each(all_chunks, adds_to_each{}, update(y));
+    const future<void> behind = rt.for_each(all_chunks, adds_to_each{}, update(x));
+    try {
+      failed.get();
+      ADD_FAILURE();
+    } catch (const task_failed& e) {
+      EXPECT_NE(std::string(e.what()).find("one of them"), std::string::npos) << e.what();
+    }
+    EXPECT_THROW(next.get(), task_failed) << "its chunk on what the other one has not written";
+    behind.get();
+    EXPECT_THROW(y.sub({{bad}, {bad + chunk}}).read(), task_failed);
+    const index_t good = (bad + chunk) % (count * chunk);
+    EXPECT_EQ(y.sub({{good}, {good + chunk}}).read()(0), 2);
+  }
+  EXPECT_EQ(x.read()(0), 104);
+}
+
 TEST_P(early_release, does_what_options_say) {
   runtime rt(on_cores(GetParam()));
   warm_up(rt);

@@ -6,6 +6,7 @@
 #include "actors/logic/scheduling/assignment.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 
 #include "actors/logic/data/array_core.hpp"
@@ -242,7 +243,8 @@ explanation assignment::explain(const task_record& t) const {
   if (t.kind == detail::task_kind::join && t.extra) {
     e.chunks = t.extra->chunks;
     for (std::size_t i = 0; i < t.extra->chunks_at.size(); ++i)
-      if (const std::uint64_t n = t.extra->chunks_at[i]; n != 0) e.chunks_at.push_back({facts_[i].shown_name(), n});
+      if (const std::uint64_t n = std::atomic_ref(t.extra->chunks_at[i]).load(std::memory_order_relaxed); n != 0)
+        e.chunks_at.push_back({facts_[i].shown_name(), n});
     e.candidates.clear();
   }
   return e;

@@ -49,8 +49,7 @@ class crowd : public stage {
   task_record* next_with(troupe::resource asked, const std::vector<use>& uses) {
     task_record* t = task(uses);
     t->kernel = &kernel_;
-    t->extra = new task_extra;
-    t->extra->options.resources = {std::move(asked)};
+    extra_of(*t).options.resources = {std::move(asked)};
     return submit(t);
   }
   std::size_t most() const {

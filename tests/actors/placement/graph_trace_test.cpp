@@ -83,18 +83,31 @@ TEST(graph_trace, names_its_lane_and_its_turns) {
   EXPECT_EQ(sink.blocks.size(), 1u) << "nothing is left to write";
 }
 
-TEST(graph_trace, writes_edges_that_it_is_told_of) {
+TEST(graph_trace, writes_the_edges_from_chunks_when_their_join_is_ordered) {
   loose_graph g;
   kept_blocks sink;
   graph_trace trace;
   trace.open(sink, 0, g.order);
   array_core* const a = g.array("a");
   array_core* const b = g.array("b");
-  task_record* const one = g.ordered({{a, access_mode::write}});
-  task_record* const other = g.ordered({{b, access_mode::write}});
-  trace.add_edge(*one, *other);
+  task_record* const join = g.task({});
+  join->kind = task_kind::join;
+  task_record* const one = g.task({{a, access_mode::write}});
+  task_record* const other = g.task({{b, access_mode::write}});
+  for (task_record* t : {one, other}) {
+    add_join_edge(*t, *join);
+    g.in_order(t);
+    trace.note_ordered(*t);
+  }
   trace.flush();
-  EXPECT_EQ(sink.edges(), (std::vector<edge>{{one->sequence, other->sequence}}));
+  EXPECT_TRUE(sink.edges().empty());
+  g.in_order(join);
+  trace.note_ordered(*join);
+  trace.flush();
+  EXPECT_EQ(sink.edges(), (std::vector<edge>{{one->sequence, join->sequence}, {other->sequence, join->sequence}}));
+  trace.note_ordered(*join);
+  trace.flush();
+  EXPECT_EQ(sink.edges().size(), 2u) << "each once";
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/detail/engine.hpp>
+
 #include "actors/memory/record_pool.hpp"
 
 namespace test {
@@ -19,10 +21,7 @@ struct use {
   troupe::access_mode mode;
 };
 
-inline task_extra& extra(task_record* t) {
-  if (!t->extra) t->extra = new task_extra;
-  return *t->extra;
-}
+inline task_extra& extra(task_record* t) { return extra_of(*t); }
 
 /// Makes a task of kernel "kernel" that uses these tiles.
 inline task_record* plain_task(runtime_state& rt, const std::vector<use>& uses, std::string name) {

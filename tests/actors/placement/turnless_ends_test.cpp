@@ -17,10 +17,13 @@
 #include <thread>
 #include <vector>
 
+#include <troupe/detail/engine.hpp>
+
 #include "actors/logic/data/array_core.hpp"
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/memory/runtime_state.hpp"
+#include "actors/placement/in_flight.hpp"
 #include "actors/protocol/successors.hpp"
 
 namespace {
@@ -51,11 +54,16 @@ struct small_placement : private troupe::logic::dependencies::callbacks {
   static bool seal(task_record& t) {
     return !release_early(t, [](task_record&) {});
   }
+  void leave_turn() {
+    turn.leave();
+    ends.turn_left();
+  }
 
   runtime_state* rt = new runtime_state;
   turns turn{100};
   troupe::logic::dependencies order{*this};
-  turnless_ends ends{*rt, order, turn};
+  in_flight count{1000};
+  turnless_ends ends{*rt, order, turn, count};
   std::atomic<int> failed{0};
 
  private:
@@ -76,22 +84,74 @@ TEST(turnless_ends, take_early_tasks_whose_list_was_sealed_whole_and_leave_the_o
   task_record* const counted = p.early_task();
   counted->marks = mark_sent;
   ASSERT_TRUE(p.seal(*counted));
-  task_record* const referred_to = p.early_task();
-  referred_to->references = 2;
-  ASSERT_TRUE(p.seal(*referred_to));
-  task_record* const with_options = p.early_task();
-  with_options->extra = new task_extra;
-  ASSERT_TRUE(p.seal(*with_options));
-  task_record* const all[]{open, whole, with_others, counted, referred_to, with_options};
-  task_record* left[6];
-  ASSERT_EQ(p.ends.retire(all, left), 5u);
-  EXPECT_EQ(std::vector(left, left + 5), (std::vector{open, with_others, counted, referred_to, with_options}));
+  task_record* const all[]{open, whole, with_others, counted};
+  task_record* left[4];
+  ASSERT_EQ(p.ends.retire(all, left), 3u);
+  EXPECT_EQ(std::vector(left, left + 3), (std::vector{open, with_others, counted}));
   EXPECT_EQ(whole->sequence, 0u);
   EXPECT_NE(open->sequence, 0u);
+  EXPECT_EQ(p.count.finished(), 1u);
   p.ends.give_back();
-  EXPECT_EQ(p.rt->records.in_use(), 6u);
-  for (task_record* t : {open, with_others, counted, referred_to, with_options, next}) recycle(t);
+  EXPECT_EQ(p.rt->records.in_use(), 4u);
+  for (task_record* t : {open, with_others, counted, next}) recycle(t);
   EXPECT_EQ(p.rt->records.in_use(), 0u);
+}
+
+TEST(turnless_ends, refer_to_a_task_with_a_future_until_no_turn_is_held_that_was_held_then) {
+  small_placement p;
+  task_record* left[1];
+  const auto retire_one = [&] {
+    task_record* const t = p.early_task();
+    t->references = 2;
+    t->id = t->sequence;
+    EXPECT_TRUE(p.seal(*t));
+    EXPECT_EQ(p.ends.retire({&t, 1}, left), 0u);
+    return t;
+  };
+  p.turn.take();
+  task_record* const first = retire_one();
+  task_record* const second = retire_one();
+  EXPECT_EQ(first->sequence, 0u);
+  EXPECT_EQ(first->references, 2u) << "the holder of the turn may look at it";
+  EXPECT_EQ(p.count.finished(), 0u);
+  const std::uint64_t number = first->id;
+  p.leave_turn();
+  EXPECT_EQ(first->references, 1u);
+  EXPECT_EQ(first->id, number) << "a future may be asked for it";
+  EXPECT_NE(number, 0u);
+  EXPECT_EQ(p.count.finished(), 2u);
+  task_record* const third = retire_one();
+  EXPECT_EQ(third->references, 1u) << "no turn was held";
+  EXPECT_EQ(p.count.finished(), 3u);
+  for (task_record* t : {first, second, third}) recycle(t);
+  EXPECT_EQ(p.rt->records.in_use(), 0u);
+}
+
+TEST(turnless_ends, keep_the_name_of_a_task_for_the_holder_of_a_turn_and_not_its_result) {
+  static std::atomic<int> destroyed{0};
+  constexpr task_ops counts{[](task_record&, troupe::task_context&) {}, [](task_record&) {},
+                            [](task_record&) noexcept { ++destroyed; },
+                            [](task_record&) noexcept -> void* { return nullptr; }};
+  small_placement p;
+  task_record* left[1];
+  for (const bool has_future : {false, true}) {
+    destroyed = 0;
+    task_record* const t = p.early_task();
+    t->ops = &counts;
+    extra_of(*t).options.name = "named";
+    t->references = has_future ? 2 : 1;
+    ASSERT_TRUE(p.seal(*t));
+    p.turn.take();
+    ASSERT_EQ(p.ends.retire({&t, 1}, left), 0u);
+    EXPECT_EQ(troupe::logic::name_of(*t), "named");
+    EXPECT_EQ(destroyed, has_future ? 0 : 1);
+    p.leave_turn();
+    EXPECT_EQ(p.rt->records.in_use(), has_future ? 1u : 0u);
+    if (has_future) release(t);
+    EXPECT_EQ(destroyed, 1);
+    EXPECT_EQ(p.rt->records.in_use(), 0u);
+    EXPECT_EQ(p.rt->extras.in_use(), 0u);
+  }
 }
 
 TEST(turnless_ends, keep_records_until_no_turn_is_held_that_was_held_then) {
@@ -204,6 +264,7 @@ class small_program {
     job& j = jobs_.emplace_back();
     j.early = random() % 8 != 0;
     j.kept = random() % 4 == 0;
+    j.named = random() % 4 == 0;
     std::uint64_t seen = jobs_.size();
     for (std::size_t i = 0; i < 1 + random() % 3; ++i) {
       const std::size_t tile = random() % arrays_.size();
@@ -229,6 +290,7 @@ class small_program {
         start.arrive_and_wait();
         while (unfinished_.load() != 0) {
           if (random() % 2 == 0 || ended.size() > 8) report(ended, random() % 20);
+          if (random() % 4 == 0) drop_some_kept();
           if (task_record* t = next_ready()) {
             do_job(*t);
             ended.push_back(t);
@@ -238,9 +300,10 @@ class small_program {
         }
       });
     for (std::thread& t : all) t.join();
+    EXPECT_EQ(p_.count.finished(), turnless_) << "no turn is held";
     p_.turn.take();
     p_.ends.give_back();
-    p_.turn.leave();
+    p_.leave_turn();
   }
 
   std::size_t wrong() const { return wrong_ + static_cast<std::size_t>(p_.failed); }
@@ -248,8 +311,7 @@ class small_program {
   bool ends_as_in_order() const { return values_ == serial_; }
   std::size_t records() const { return p_.rt->records.in_use(); }
   void drop_kept() {
-    for (task_record* t : kept_)
-      if (t->references.fetch_sub(1) == 1) recycle(t);
+    for (task_record* t : kept_) release(t);
     kept_.clear();
   }
   std::size_t kept() const { return kept_.size(); }
@@ -262,7 +324,7 @@ class small_program {
   struct job {
     std::vector<use> uses;
     std::uint64_t seed = 0, expected = 0;
-    bool early = false, kept = false;
+    bool early = false, kept = false, named = false;
   };
   static job& job_of(const task_record& t) {
     job* j = nullptr;
@@ -282,8 +344,10 @@ class small_program {
       x.array = &arrays_[u.tile];
       x.mode = u.writes ? access_mode::update : access_mode::read;
     }
+    if (j.named) extra_of(*t).options.name = "named";
     if (!j.kept) return t;
     t->references = 2;
+    const std::lock_guard hold(kept_lock_);
     kept_.push_back(t);
     return t;
   }
@@ -297,7 +361,7 @@ class small_program {
     std::for_each(left, left + n, [&](task_record* t) {
       p_.order.retire(*t, [&](task_record& next) { make_ready(next); });
       --unfinished_;
-      if (t->references.fetch_sub(1) == 1) recycle(t);
+      release(t);
     });
     std::vector<task_record*> made;
     for (; to_order != 0 && ordered_ < jobs_.size(); --to_order) {
@@ -305,8 +369,19 @@ class small_program {
       p_.order.order(t, made);
       if (t.pending.fetch_sub(1) == 1) make_ready(t);
     }
-    p_.turn.leave();
+    p_.leave_turn();
     ended.clear();
+  }
+
+  // Futures go at any time, before and after their tasks.
+  void drop_some_kept() {
+    std::vector<task_record*> some;
+    {
+      const std::lock_guard hold(kept_lock_);
+      some.assign(kept_.begin() + static_cast<std::ptrdiff_t>(kept_.size() / 2), kept_.end());
+      kept_.resize(kept_.size() / 2);
+    }
+    for (task_record* t : some) release(t);
   }
 
   void do_job(task_record& t) {
@@ -337,7 +412,8 @@ class small_program {
   std::mutex queue_;
   small_placement p_;
   std::size_t ordered_ = 0;
-  std::vector<task_record*> kept_;  // with the turn
+  std::mutex kept_lock_;
+  std::vector<task_record*> kept_;
   std::deque<task_record*> ready_;
   std::atomic<std::size_t> unfinished_{0}, wrong_{0}, turnless_{0};
 };
