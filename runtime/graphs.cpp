@@ -14,6 +14,7 @@
 #include "actors/execution/graph_nodes.hpp"
 #include "actors/memory/internal_tasks.hpp"
 #include "actors/placement/placement.hpp"
+#include "actors/protocol/destruction.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/split_graphs.hpp"
 
@@ -303,7 +304,7 @@ future<void> runtime::run_at(detail::engine& e, const task_options& options, con
   t->extra->payload = g.graph_;
   future<void> done(t);
   // Blocked before the lock is taken: what has to drain first may be a task that runs the same graph.
-  if (!current_task()) e.placement_actor().block_at_bound();
+  if (!current_task() && !destruction::is_here()) e.placement_actor().block_at_bound();
   // Runs follow each other: the nodes' counters belong to the run in progress.
   std::lock_guard hold(rg.lock);
   const std::size_t links = rg.last ? 1 : 0;

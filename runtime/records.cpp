@@ -11,6 +11,7 @@
 #include "actors/execution/graph_run.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/placement/placement.hpp"
+#include "actors/protocol/destruction.hpp"
 #include "actors/protocol/successors.hpp"
 #include "runtime/engine.hpp"
 
@@ -50,6 +51,10 @@ void put_on(recording& recorded, task_record* t) {
 }
 }  // namespace
 
+namespace {
+bool is_never_held_back(target to) { return !to.waits || current_task() != nullptr || destruction::is_here(); }
+}  // namespace
+
 void submit(target to, task_record* t) {
   try {
     check_belongs(to, *t);
@@ -63,11 +68,12 @@ void submit(target to, task_record* t) {
     discard(t);
     throw;
   }
-  to.the_engine->placement_actor().submit(t, !to.waits || current_task() != nullptr);
+  to.the_engine->placement_actor().submit(t, is_never_held_back(to));
 }
 
 bool wait_for_room(target to, std::chrono::steady_clock::time_point deadline) {
-  return to.recorded || current_task() || to.the_engine->placement_actor().wait_for_room(deadline);
+  return to.recorded || current_task() || destruction::is_here() ||
+         to.the_engine->placement_actor().wait_for_room(deadline);
 }
 
 void submit_all(target to, std::span<task_record* const> chunks, task_record* join) {
@@ -89,7 +95,7 @@ void submit_all(target to, std::span<task_record* const> chunks, task_record* jo
     discard(join);
     throw;
   }
-  const bool inside = !to.waits || current_task() != nullptr;
+  const bool inside = is_never_held_back(to);
   for (task_record* t : chunks) {
     if (to.recorded)
       put_on(*to.recorded, t);

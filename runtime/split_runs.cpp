@@ -12,6 +12,7 @@
 
 #include "actors/logic/scheduling/scope.hpp"
 #include "actors/placement/placement.hpp"
+#include "actors/protocol/destruction.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/split_graphs.hpp"
 
@@ -116,7 +117,7 @@ void add_link(task_record& t, task_record& before) {
 }  // namespace
 
 future<void> run(engine& e, const task_options& options, const std::shared_ptr<split_graph>& g) {
-  if (!current_task()) e.placement_actor().block_at_bound();
+  if (!current_task() && !destruction::is_here()) e.placement_actor().block_at_bound();
   const std::lock_guard hold(g->lock);
   const std::uint64_t number = g->runs + 1;
   run_records all;

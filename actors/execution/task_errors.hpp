@@ -11,6 +11,7 @@
 #include <troupe/error.hpp>
 
 #include "actors/actor.hpp"
+#include "actors/protocol/destruction.hpp"
 
 namespace troupe::detail {
 
@@ -44,6 +45,7 @@ void note_thrown_by_body(task_record&, const std::string& executor) noexcept;
 /// Destroys the captures of the body; an exception of a destructor becomes the task's error, unless it has one.
 inline void drop_body(task_record& t, const std::string& executor) noexcept {
   t.body_gone = true;
+  const destruction here;
   try {
     t.ops->drop_body(t);
   } catch (...) {

@@ -15,6 +15,7 @@
 #include "actors/logic/data/reduction.hpp"
 #include "actors/memory/host_tiles.hpp"
 #include "actors/memory/runtime_state.hpp"
+#include "actors/protocol/destruction.hpp"
 
 namespace troupe::detail {
 
@@ -86,6 +87,7 @@ void drop_inputs(task_record& t) noexcept {
     t.extra->home_boxes.clear();
   }
   if (t.ops && !t.body_gone) {
+    const destruction here;
     try {
       t.ops->drop_body(t);
     } catch (...) {  // the body never ran: no error is reported
@@ -112,10 +114,15 @@ void drop_inputs(task_record& t) noexcept {
   t.access_count = 0;
 }
 
+void drop_result(task_record& t) noexcept {
+  if (!t.ops) return;
+  const destruction here;
+  std::exchange(t.ops, nullptr)->drop_result(t);
+}
+
 void clear(task_record& t) noexcept {
   drop_inputs(t);
-  if (t.ops) t.ops->drop_result(t);
-  t.ops = nullptr;
+  drop_result(t);
   t.error = nullptr;
   drop_extra(t);
   t.sequence.release(0);

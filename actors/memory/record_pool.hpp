@@ -20,6 +20,8 @@ void recycle(task_record*) noexcept;
 /// Does the same but for the record itself, which stays its owner's. No task is found unfinished any more whose record
 /// has been cleared, and what it has written is known to those that see that.
 void clear(task_record&) noexcept;
+/// Destroys what the task has returned, if it has.
+void drop_result(task_record&) noexcept;
 /// Destroys the body and returns the regions, extra room and references of the accesses; the result stays.
 void drop_inputs(task_record&) noexcept;
 

@@ -273,7 +273,7 @@ void placement::retire(task_record& t) {
       recycle(&t);
       return;
     }
-    t.ops->drop_result(t);
+    drop_result(t);
     t.error = nullptr;
     spent_.add(t);
   }

@@ -32,10 +32,7 @@ task_record*& link_of(task_record& t) { return t.own_accesses[0].task; }
 // Destroys what the task had, but for what others may still look at: its name, and what a future is to give.
 void clear_but_for_others(task_record& t, bool has_future) {
   drop_inputs(t);
-  if (!has_future) {
-    if (t.ops) t.ops->drop_result(t);
-    t.ops = nullptr;
-  }
+  if (!has_future) drop_result(t);
   t.sequence.release(0);
 }
 }  // namespace

@@ -279,11 +279,11 @@ auto update(const array<T, N>& a, M map = {}) {
 /// The task contributes to the array by an associative, commutative operator. Bodies see a private partial that starts
 /// at `identity`; partials are combined, also with the old contents of the array, by a task of the runtime, which needs
 /// a core like others: when it is next read, when its last handle goes, or, in memory that is borrowed, when the
-/// runtime ends after all its tasks. A call of a `for_each` reduces into the whole array. Tasks that
-/// reduce into one array with the same operator run concurrently. `Op` is stateless: `T operator()(T, T)`. Where one of
-/// them fails, or is cancelled, the array is in error, with what others have contributed, until it is written again;
-/// the others end as they would. On other nodes any operator may be used; partials of operators of the standard library
-/// on numbers are added up there, others are sent one by one.
+/// runtime ends after all its tasks. A call of a `for_each` reduces into the whole array. Tasks that reduce into one
+/// array with the same operator run concurrently. `Op` is stateless: `T operator()(T, T)`. Where one of them fails, or
+/// is cancelled, the array is in error, with what others have contributed, until it is written again; the others end as
+/// they would. So it is where old elements are in error. On other nodes any operator may be used; partials of operators
+/// of the standard library on numbers are added up there, others are sent one by one.
 template <class T, int N, class Op>
 auto reduce(const array<T, N>& a, Op, std::type_identity_t<T> identity) {
   static_assert(std::is_empty_v<Op> && std::is_default_constructible_v<Op>, "reduce() takes a stateless operator");

@@ -143,7 +143,8 @@ class array {
   /// Waits for readers and writers, then gives write access; every element must be written. Rows lie as `view::stride`
   /// says.
   host_view<T, N> write() const { return *open<T>(access_mode::write, forever()); }
-  /// As `write`, but the old elements may be read and kept.
+  /// As `write`, but the old elements may be read and kept. If it throws because elements are in error, all of this
+  /// array (or sub-array) is in error afterwards, as what a task updates that cannot run.
   host_view<T, N> update() const { return *open<T>(access_mode::update, forever()); }
   /// As `read`; empty if access was not granted within the limit.
   template <class Rep, class Period>

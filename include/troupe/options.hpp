@@ -112,7 +112,7 @@ struct options {
   std::string trace{};
   /// Limit of tasks that are spawned and not finished. At the limit a thread that spawns blocks before it hands its
   /// task over, until a quarter of them has finished (rounded down, at least one); `try_spawn_for` goes on with the
-  /// first. A task that spawns never blocks.
+  /// first. A task that spawns never blocks, nor does the destructor of what a task has captured or returned.
   std::size_t tasks_in_flight_max = 65536;
   /// Named quantities that tasks may ask for, for instance `{{"io", 50}}`.
   std::vector<resource> resources{};
@@ -158,7 +158,8 @@ struct task_options {
   int priority = 0;
   /// Quantities held while the body runs, on top of those declared on the kernel.
   std::vector<resource> resources{};
-  /// Number of times that a failing body is tried again. Elements that it updates in place are put back first.
+  /// Number of times that a failing body is tried again. Elements that it updates in place are put back first. Not once
+  /// the runtime has been shut down: the outcome is the latest failure then.
   int retries = 0;
   /// The name in errors, traces and `explain`; empty: the kernel's.
   std::string name{};

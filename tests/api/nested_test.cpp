@@ -181,6 +181,27 @@ TEST(in_flight_bound, does_not_block_tasks_that_spawn) {
   EXPECT_EQ(parent.get(), 4950);
 }
 
+TEST(in_flight_bound, does_not_block_destructors_of_what_tasks_return_or_capture) {
+  for (const int threads : {1, 2})
+    for (const std::size_t bound : {1, 4, 64}) {
+      runtime rt(options{.threads = threads, .tasks_in_flight_max = bound});
+      std::atomic<int> ran{0};
+      const auto spawns_at_its_end = [&] {
+        return std::shared_ptr<int>(new int, [&](const int* p) {
+          delete p;
+          rt.spawn([&] { ++ran; });
+        });
+      };
+      for (int i = 0; i < 300; ++i) {
+        rt.spawn(spawns_at_its_end);
+        rt.spawn({.name = "named"}, spawns_at_its_end);
+        rt.spawn([captured = spawns_at_its_end()] {});
+      }
+      rt.wait_all();
+      EXPECT_EQ(ran, 900) << threads << " threads, bound " << bound;
+    }
+}
+
 TEST(in_flight_bound, keeps_a_spawning_thread_from_running_ahead) {
   constexpr int bound = 8;
   runtime rt(options{.threads = 2, .tasks_in_flight_max = bound});

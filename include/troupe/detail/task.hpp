@@ -204,7 +204,7 @@ struct task_extra {
   std::uint64_t data_wait_began = 0;     // it waits for bytes since then, in ticks; 0: it does not. Placement's
   float data_wait_ns = 0;                // for so long it has waited for copies of bytes; of a join: the longest chunk
   std::size_t chunks = 0;                // of a join: how many there are
-  std::vector<std::uint64_t> chunks_at;  // of them, by executor, have ended there; placement's
+  std::vector<std::uint64_t> chunks_at;  // of them, by executor, have ended there; counted by any thread
 };
 
 /// The kinds of tasks. From combine on they are the runtime's own: a transfer makes the host's copy of a tile current

@@ -1,0 +1,23 @@
+// What this file is for: whether the calling thread destroys what a task has captured or returned.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+namespace troupe::detail {
+
+/// Marks the calling thread while it destroys a caller's objects in the name of a task. Their destructors may submit
+/// tasks, and are never held back then: the thread may be the only one that runs tasks, or hold the turn.
+class destruction {
+ public:
+  destruction() noexcept { ++depth; }
+  destruction(const destruction&) = delete;
+  destruction& operator=(const destruction&) = delete;
+  ~destruction() { --depth; }
+  /// True if the calling thread is marked.
+  static bool is_here() noexcept { return depth != 0; }
+
+ private:
+  static inline thread_local int depth = 0;
+};
+
+}  // namespace troupe::detail
