@@ -35,6 +35,16 @@ errc failure_code(const std::exception_ptr& e) noexcept {
   return errc::task_failed;
 }
 
+bool has_run(const std::exception_ptr& e) noexcept {
+  try {
+    if (e) std::rethrow_exception(e);
+  } catch (const task_failed& x) {
+    return x.attempts() > 0;
+  } catch (...) {
+  }
+  return false;
+}
+
 namespace {
 std::string failure_text(const std::string& what, const std::string& executor, int attempt,
                          const std::exception_ptr& cause) {

@@ -40,6 +40,9 @@ void throw_task_error(const task_record& t);
 /// Returns why a task failed, without the names of task and executor.
 std::string reason_of(const std::exception_ptr&) noexcept;
 
+/// True if the error of a task says that its body has run.
+bool has_run(const std::exception_ptr&) noexcept;
+
 /// Makes the exception that is being handled the task's error, unless it has one.
 void note_thrown_by_body(task_record&, const std::string& executor) noexcept;
 /// Destroys the captures of the body; an exception of a destructor becomes the task's error, unless it has one.

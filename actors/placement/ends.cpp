@@ -20,6 +20,15 @@ void placement::fail(task_record& t, std::exception_ptr why, bool own) {
   t.error = std::move(why);
   if (!own) t.measured_ns = never_ran;
   if (t.marks & mark_early) t.predicted_ns = 0;  // see was_placed
+  if (t.kind == task_kind::join && t.extra && t.extra->chunks != 0)
+    t.marks |= mark_failed;  // other chunks may be running
+  else
+    fulfil(t, board_);
+}
+
+// Ends a join of which a chunk has failed.
+void placement::end_failed_join(task_record& t) {
+  t.marks &= static_cast<std::uint16_t>(~mark_failed);
   fulfil(t, board_);
 }
 
@@ -43,6 +52,7 @@ void placement::abandon(task_record& t) {
 }
 
 bool placement::give_up(task_record& t) {
+  if (t.marks & mark_failed) end_failed_join(t);
   if (!claim(t)) return false;
   end_claimed(t);
   return true;

@@ -298,6 +298,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void fail_unstarted(task_record&, const std::exception_ptr& why);
   void abandon(task_record&);
   bool give_up(task_record&);
+  void end_failed_join(task_record&);
   void end_claimed(task_record&);
   void give_up_successors(std::vector<task_record*> of);
   // ---- placement.cpp

@@ -78,6 +78,7 @@ void placement::make_ready(task_record& t) {
       chains_.send_successors(t);  // there is room again
     return;
   }
+  if (t.marks & mark_failed) end_failed_join(t);
   if (ending_.has_begun() && t.kind != task_kind::farewell) abandon(t);
   if ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
     retire_ended(t);  // failed or cancelled before it could start
@@ -221,7 +222,7 @@ void placement::work_off() {
 
 // Counts a chunk of a for_each at the executor that ran it, for `explain`. Any thread, before its join is released.
 void placement::note_chunk(const task_record& t) {
-  if (!was_placed(t) || t.measured_ns == never_ran) return;
+  if (!was_placed(t) || t.measured_ns == never_ran || (t.error && !has_run(t.error))) return;
   const task_record& join = *successor::from(t.successors[0]).task;
   if (join.extra && t.executor < join.extra->chunks_at.size())
     std::atomic_ref(join.extra->chunks_at[t.executor]).fetch_add(1, std::memory_order_relaxed);
