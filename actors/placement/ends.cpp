@@ -52,7 +52,7 @@ void placement::abandon(task_record& t) {
 }
 
 bool placement::give_up(task_record& t) {
-  if (t.marks & mark_failed) end_failed_join(t);
+  if (is_failed_join(t)) end_failed_join(t);
   if (!claim(t)) return false;
   end_claimed(t);
   return true;
