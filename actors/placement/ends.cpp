@@ -20,16 +20,12 @@ void placement::fail(task_record& t, std::exception_ptr why, bool own) {
   t.error = std::move(why);
   if (!own) t.measured_ns = never_ran;
   if (t.marks & mark_early) t.predicted_ns = 0;  // see was_placed
-  if (t.kind == task_kind::join && t.extra && t.extra->chunks != 0)
-    t.marks |= mark_failed;  // other chunks may be running
-  else
-    fulfil(t, board_);
+  // A join stays claimed until it is ready: other chunks may be running.
+  if (t.kind != task_kind::join) fulfil(t, board_);
 }
 
-// Ends a join of which a chunk has failed.
 void placement::end_failed_join(task_record& t) {
-  t.marks &= static_cast<std::uint16_t>(~mark_failed);
-  fulfil(t, board_);
+  if (t.kind == task_kind::join && is_claimed(t)) fulfil(t, board_);
 }
 
 void placement::refuse(task_record& t, std::exception_ptr why) {
@@ -52,7 +48,7 @@ void placement::abandon(task_record& t) {
 }
 
 bool placement::give_up(task_record& t) {
-  if (is_failed_join(t)) end_failed_join(t);
+  end_failed_join(t);
   if (!claim(t)) return false;
   end_claimed(t);
   return true;

@@ -298,9 +298,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void fail_unstarted(task_record&, const std::exception_ptr& why);
   void abandon(task_record&);
   bool give_up(task_record&);
-  static bool is_failed_join(const task_record& t) {
-    return t.kind == task_kind::join && (t.marks & mark_failed) != 0;
-  }
+  // Ends a join that has failed, as nobody else claims one: stops and deadlines are those of its chunks.
   void end_failed_join(task_record&);
   void end_claimed(task_record&);
   void give_up_successors(std::vector<task_record*> of);

@@ -78,7 +78,7 @@ void placement::make_ready(task_record& t) {
       chains_.send_successors(t);  // there is room again
     return;
   }
-  if (is_failed_join(t)) end_failed_join(t);
+  end_failed_join(t);
   if (ending_.has_begun() && t.kind != task_kind::farewell) abandon(t);
   if ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
     retire_ended(t);  // failed or cancelled before it could start

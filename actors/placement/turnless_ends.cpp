@@ -191,7 +191,7 @@ void turnless_ends::end(const records& over) {
     rt_.records.give(t);
     t = next;
   }
-  // They count as retired when nothing of theirs is left but what futures keep.
+  // Tasks that were referred to count as retired when nothing of theirs is left but what futures keep.
   std::size_t n = 0;
   for (task_record* t = over.referred; t; ++n) {
     task_record* const next = std::exchange(link_of(*t), nullptr);

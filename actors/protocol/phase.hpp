@@ -50,6 +50,11 @@ inline bool is_fulfilled(const task_record& t) noexcept {
   return (t.phase.load(std::memory_order_acquire) & phase_mask) == phase_done;
 }
 
+/// True if a thread has claimed the task and not fulfilled it.
+inline bool is_claimed(const task_record& t) noexcept {
+  return (t.phase.load(std::memory_order_acquire) & phase_mask) == phase_claimed;
+}
+
 /// For a task that another thread has claimed and that never started: waits the few instructions until its error is in
 /// place.
 inline void await_fulfilled(const task_record& t) noexcept {

@@ -248,9 +248,6 @@ inline constexpr std::uint16_t mark_overwrites = 256;
 inline constexpr std::uint16_t mark_open = 512;
 // A task that has come back from an executor: others that hold room there may wait for it.
 inline constexpr std::uint16_t mark_came_back = 1024;
-/// A join of which a chunk has failed: it ends with that error when all chunks have ended. Of other tasks the bit is
-/// mark_uncertain (protocol/chaining.hpp), which joins never have.
-inline constexpr std::uint16_t mark_failed = 2048;
 /// A task that was given to an executor and waits for its data.
 inline constexpr std::uint16_t mark_aside = 4096;
 /// A host access that is no longer wanted: it ends when it is granted, and changes nothing.
