@@ -79,6 +79,7 @@ void group_actor::call_threads(std::size_t handed, attention who) {
 // Wakes the threads for which there was work in a turn: the one that wakes them may lose its core to one of them, and
 // must not hold the turn then. A thread that took the next turn meanwhile may find what it owes already done.
 void group_actor::wake_owed() {
+  if (!owed_.any()) return;
   if (const std::size_t threads = owed_.take()) wake(threads, parking::nearness::far);
   if (owed_.take_near()) wake(1, parking::nearness::near);
 }

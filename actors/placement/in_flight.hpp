@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -24,22 +25,38 @@ class in_flight {
   /// Submissions between two looks at the bound and at stale mail; see options::tasks_in_flight_max.
   static constexpr std::uint64_t look_every = 16;
 
+  /// Sides that count for themselves what they submit; see side_turns.
+  static constexpr std::size_t sides = 8;
+
   /// The number of tasks submitted, for the inbox to increment.
   std::atomic<std::uint64_t>& submissions() { return submitted_; }
-  std::uint64_t submitted() const { return submitted_.load(std::memory_order_seq_cst); }
+  /// Counts a task that a side submits, before any other thread can have it. Not before `count_sides`, once.
+  void note_submitted_aside(std::size_t side) { aside_[side].n.fetch_add(1, std::memory_order_seq_cst); }
+  void count_sides() { has_sides_.store(true, std::memory_order_seq_cst); }
+  std::uint64_t submitted() const {
+    std::uint64_t n = submitted_.load(std::memory_order_seq_cst);
+    if (has_sides_.load(std::memory_order_relaxed))
+      for (const counter& c : aside_) n += c.n.load(std::memory_order_seq_cst);
+    return n;
+  }
   /// The number of tasks that have finished, in turns as of the last `publish`; a thread that reads it sees what those
   /// tasks wrote.
   std::uint64_t finished() const { return finished_in(std::memory_order_acquire); }
-  /// Submitted minus finished; `finished_` is read first, so that it is never more than `submitted_`.
+  /// Submitted minus finished, which is read first, so that it is never more; and if they are the same, there was none
+  /// in flight when it was read.
   std::uint64_t count() const {
     const std::uint64_t finished = finished_in(std::memory_order_seq_cst);
-    return submitted_.load(std::memory_order_seq_cst) - finished;
+    return submitted() - finished;
   }
   bool none() const { return count() == 0; }
 
   /// True if the bound is to be looked at now: some tasks more do not matter where it is large.
   bool may_be_at_bound() const {
     return max_ < 64 * look_every || submitted_.load(std::memory_order_relaxed) % look_every == 0;
+  }
+  /// The same for what a side is about to submit.
+  bool may_be_at_bound(std::size_t side) const {
+    return max_ < 64 * look_every || aside_[side].n.load(std::memory_order_relaxed) % look_every == 0;
   }
   bool is_at_bound() const { return count() >= max_; }
 
@@ -64,7 +81,7 @@ class in_flight {
   /// Notes that a host access that was granted has retired. With the turn.
   void note_closed() { --open_views_; }
   /// True if all tasks submitted have retired, and no view is open. With the turn.
-  bool all_retired() const { return open_views_ == 0 && retired_ + outside_.load() == submitted_.load(); }
+  bool all_retired() const { return open_views_ == 0 && retired_ + outside_.load() == submitted(); }
   /// Shows all threads how many have retired in turns. With the turn.
   void publish() {
     // A reader of it also sees what the tasks wrote. Sequentially consistent with the other count: of two threads that
@@ -101,10 +118,15 @@ class in_flight {
   // Beside what never changes: each submission reads them, and the counters below change all the time.
   std::atomic<bool> closed_{false}, given_up_{false};
   std::function<bool()> is_exempt_;  // null: no thread is
-  alignas(64) std::atomic<std::uint64_t> submitted_{0};
-  alignas(64) std::atomic<std::uint64_t> finished_{0};  // in turns
-  std::uint64_t retired_ = 0;                           // with the turn
-  alignas(64) std::atomic<std::uint64_t> outside_{0};   // retired without a turn
+  std::atomic<bool> has_sides_{false};
+  struct alignas(64) counter {
+    std::atomic<std::uint64_t> n{0};
+  };
+  std::array<counter, sides> aside_;
+  alignas(64) std::atomic<std::uint64_t> submitted_{0};  // but by sides
+  alignas(64) std::atomic<std::uint64_t> finished_{0};   // in turns
+  std::uint64_t retired_ = 0;                            // with the turn
+  alignas(64) std::atomic<std::uint64_t> outside_{0};    // retired without a turn
   alignas(64) std::atomic<int> quiet_waiters_{0}, bound_waiters_{0};
   std::mutex lock_;
   std::condition_variable changed_;

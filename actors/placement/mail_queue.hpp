@@ -29,12 +29,19 @@ class mail_queue {
     if (!tasks.empty()) inbox_.post(tasks.size(), [&](std::size_t i) { return mail(tasks[i], v); });
   }
   /// Posts submissions, at least one, and adds their number to `counter`. `inside`: by a thread of the runtime's own.
-  /// Returns how many items wait now.
-  std::size_t submit(std::span<task_record* const> tasks, std::atomic<std::uint64_t>& counter, bool inside) {
-    return inbox_.post(
-        tasks.size(), [&](std::size_t i) { return mail(tasks[i], mail::submitted); }, &counter,
-        inside ? 0 : lane_of_thread());
+  /// Calls `note(task)` for each, with a lock of the inbox held: none of them can have been fetched. Returns how many
+  /// items wait now.
+  template <class Note>
+  std::size_t submit(std::span<task_record* const> tasks, std::atomic<std::uint64_t>& counter, bool inside,
+                     Note&& note) {
+    const auto make = [&](std::size_t i) {
+      note(*tasks[i]);
+      return mail(tasks[i], mail::submitted);
+    };
+    return inbox_.post(tasks.size(), make, &counter, inside ? 0 : lane_of_thread());
   }
+  /// Waits until all calls that are posting submissions have called `note` for all of these.
+  void await_posting() { inbox_.await_posting(); }
   std::size_t count() const { return inbox_.count(); }
   bool maybe() const { return inbox_.maybe(); }
 
@@ -45,10 +52,10 @@ class mail_queue {
     last_look_ = now;
     return inbox_.roughly() < gather && now - last_fetch_ < late_ticks_;
   }
-  /// Moves what has been posted to `work`, which is empty.
-  void fetch(std::uint64_t now) {
-    inbox_.drain(work_);
+  /// Moves what has been posted to `work`, which is empty. Returns from how many lanes of the inbox.
+  std::size_t fetch(std::uint64_t now) {
     last_fetch_ = now;
+    return inbox_.drain(work_);
   }
   std::vector<mail>& work() { return work_; }
 

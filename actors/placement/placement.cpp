@@ -40,6 +40,7 @@ placement::placement(const options& o, runtime_state& rt, wait_table& board)
       turns_(static_cast<std::uint64_t>(stale_after_ns / clock_.ns_per_tick())),
       in_flight_(o.tasks_in_flight_max),
       deps_(*this),
+      aside_(*this, deps_),
       turnless_(rt, deps_, turns_, in_flight_),
       assignment_(static_cast<float>(std::chrono::duration<double, std::nano>(o.window).count()), o.decisions_kept),
       admission_(o.resources,
@@ -96,14 +97,19 @@ void placement::trace_to(trace_sink* sink, int lane) {
 void placement::refuse_closed() const { throw error(errc::runtime_stopped, ending_.why_no_more()); }
 
 void placement::submit(task_record* t, bool inside) {
-  if (!inside && in_flight_.may_be_at_bound()) wait_at_bound();
-  have_ordered(mail_.submit({&t, 1}, in_flight_.submissions(), inside), inside);
+  if (!inside && turns_.aside().are_wanted()) {
+    if (in_flight_.may_be_at_bound(side_turns::of_thread())) wait_at_bound();
+    if (order_aside(*t)) return;
+  } else if (!inside && in_flight_.may_be_at_bound()) {
+    wait_at_bound();
+  }
+  have_ordered(post({&t, 1}, inside), inside);
 }
 
 void placement::submit_together(std::span<task_record* const> all, bool inside) {
   if (all.empty()) return;
   if (!inside && in_flight_.may_be_at_bound()) wait_at_bound();
-  const std::size_t waiting = mail_.submit(all, in_flight_.submissions(), inside);
+  const std::size_t waiting = post(all, inside);
   have_ordered(waiting == all.size() ? 1 : waiting, inside);
 }
 
@@ -315,6 +321,7 @@ bool placement::serve(executor* self, bool client) {
       if (executors_.has_devices())
         notes_.take_transfers(
             [&](auto from, auto to, auto bytes, float ns) { assignment_.learn_transfer(from, to, bytes, ns); });
+      if (aside_.exist()) assignment_.note_foreseen(aside_.even_out());
       turnless_.take_times([&](const timed_call& c) { assignment_.learn(c); });
       note_outdated();
       work_off();
@@ -322,10 +329,12 @@ bool placement::serve(executor* self, bool client) {
       // In the first round only: those who have posted since may rely on this thread.
       const bool later = rounds == 0 && self && assignment_.something_outgoing() && mail_.can_wait(begin);
       // What a turn that failed has left comes first.
-      if (!later && mail_.work().empty() && mail_.maybe()) mail_.fetch(begin);
-      if (!mail_.work().empty()) {
+      std::size_t lanes = 0;
+      if (!later && mail_.work().empty() && mail_.maybe()) lanes = mail_.fetch(begin);
+      if (const std::size_t fetched = mail_.work().size(); fetched != 0) {
         any = true;
         handle_mail();
+        look_at_sides(fetched, lanes);
       }
       place_anew();
       if (absent_.is_to_look()) look_at_absent(begin);
@@ -342,6 +351,7 @@ bool placement::serve(executor* self, bool client) {
       if (spent_.count() >= spent_records::chain) spent_.give_back(rt_.records);
       in_flight_.publish();
       if (trace_.is_on() && any) trace_.add_turn(begin, clock_.ticks());
+      settle_sides();
       taken = false;
       leave_turn();
       in_flight_.wake_waiters();

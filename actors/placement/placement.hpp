@@ -43,6 +43,8 @@
 #include "actors/placement/notifications.hpp"
 #include "actors/placement/reexecutions.hpp"
 #include "actors/placement/remarks.hpp"
+#include "actors/placement/side_orders.hpp"
+#include "actors/placement/side_policy.hpp"
 #include "actors/placement/spent_records.hpp"
 #include "actors/placement/task_fates.hpp"
 #include "actors/placement/transfers.hpp"
@@ -136,7 +138,9 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   /// Has ready tasks placed that a thread has released, and that it cannot hand on itself.
   void report_ready(std::span<task_record* const>);
   /// True if what was predicted for an early task, before it was ready, holds no more.
-  bool is_outdated(const task_record& t) const { return t.sequence <= outdated_.load(std::memory_order_relaxed); }
+  bool is_outdated(const task_record& t) const {
+    return number_of(t.sequence) <= outdated_.load(std::memory_order_relaxed);
+  }
   /// Has executors report the ends that their threads have kept to themselves: for threads that wait until tasks have
   /// retired. A body may hold up such a thread, and wait itself for what that one does then.
   void collect_ends();
@@ -326,7 +330,20 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void look_at_farewells();
   void look_at_waits();
   void know_unplaced();
+  // ---- aside.cpp
+  std::size_t post(std::span<task_record* const>, bool inside);
+  bool order_aside(task_record&);
+  bool release_aside(task_record&);
+  bool end_failed_aside(task_record&);
+  bool may_order_aside() const;
+  void look_at_sides(std::size_t fetched, std::size_t lanes);
+  void begin_generation();
+  void settle_sides() {
+    if (turns_.aside().are_wanted()) settle_generation();
+  }
+  void settle_generation();
   // ---- tasks.cpp
+  static bool is_plain(const task_record&);
   void foresee(task_record&);
   void note_outdated() {
     if (const std::uint64_t n = assignment_.outdated(); n != outdated_.load(std::memory_order_relaxed)) outdated_ = n;
@@ -416,6 +433,8 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
 
   // Owned by the holder of the turn, but for what others do with tasks that have ended (successors.hpp).
   logic::dependencies deps_;
+  side_orders aside_;
+  side_policy side_policy_;
   turnless_ends turnless_;
   logic::assignment assignment_;
   logic::admission admission_;

@@ -200,6 +200,7 @@ std::uint64_t placement::abandon_queued() {
   turns_.take();
   ending_.begin();
   releases_early_ = false;
+  turns_.aside().stop();
   chains_.stop();
   std::vector<task_record*> back(1024);
   const auto give_up = [&](task_record& t) {
@@ -241,7 +242,7 @@ bool placement::tidy() {
   };
   if (is_large() && mail_.count() == 0 && (!host_memory_ || host_memory_->is_still()) && in_flight_.all_retired()) {
     give_records_back();
-    deps_.forget_all();
+    aside_.forget_all();
     rt_.records.trim(kept_idle);
     rt_.regions.trim(kept_idle);
     rt_.access_blocks.trim(kept_idle);
@@ -267,7 +268,7 @@ void placement::combine_outside() {
       if (a->keep()) all.push_back(a);
     for (array_core* a : all) {
       task_record* const t = make_look(rt_, *a);
-      mail_.submit({&t, 1}, in_flight_.submissions(), true);
+      post({&t, 1}, true);
     }
   });
   for (array_core* a : all) let_go(a);

@@ -22,10 +22,10 @@ namespace troupe::detail {
 
 // ---- ordering -------------------------------------------------------------------------------------------------------
 
-namespace {
 // True if its options ask for nothing that placement has to give or to tell when the task is ready.
-bool is_plain(const task_record& t) { return !t.extra || !(t.extra->listener || logic::admission::concerns(t)); }
-}  // namespace
+bool placement::is_plain(const task_record& t) {
+  return !t.extra || !(t.extra->listener || logic::admission::concerns(t));
+}
 
 namespace {
 // True if each of its accesses is noted in the array's history: where nothing is touched, nothing tells that the array
@@ -45,7 +45,7 @@ void placement::foresee(task_record& t) {
     if (!assignment_.is_for_cores(t)) return logic::note_may_leave(t);
     if (!logic::stays_at_home(t)) return;
   }
-  if (t.kind == task_kind::call && is_plain(t) && is_in_histories(t)) assignment_.foresee(t, deps_.last_sequence() + 1);
+  if (t.kind == task_kind::call && is_plain(t) && is_in_histories(t)) assignment_.foresee(t, deps_.last_number() + 1);
 }
 
 void placement::order(task_record& t) {

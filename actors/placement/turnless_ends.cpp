@@ -116,9 +116,9 @@ std::size_t turnless_ends::retire(std::span<task_record* const> tasks, task_reco
   {
     shard& s = shards_[mine];
     const std::lock_guard hold(s.lock);
-    if (turns_.is_over(s.left)) over = std::exchange(s.waiting, {});
+    if (turns_.is_over(s.held)) over = std::exchange(s.waiting, {});
     s.waiting.add_all(ended);
-    s.left = turns_.left();
+    turns_.note_held(s.held);
     s.sum.predicted_ns += sum.predicted_ns;
     s.sum.measured_ns += sum.measured_ns;
     note_references(mine);
@@ -147,14 +147,14 @@ void turnless_ends::drop_references() {
     drop_references(static_cast<std::size_t>(std::countr_zero(some)));
 }
 
-// Drops the references to the records of a shard, unless a turn is held that was held when the newest came: then its
-// holder does when it leaves.
+// Drops the references to the records of a shard, unless a turn or a side turn is held that was held when the newest
+// came: then its holder does when it leaves.
 void turnless_ends::drop_references(std::size_t at) {
   records over;
   {
     shard& s = shards_[at];
     const std::lock_guard hold(s.lock);
-    if (!turns_.is_over(s.left)) return;
+    if (!turns_.is_over_or_ask(s.held)) return;
     over.referred = std::exchange(s.waiting.referred, nullptr);
     note_references(at);
   }

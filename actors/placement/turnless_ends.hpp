@@ -38,7 +38,7 @@ class turnless_ends {
   /// Most tasks that retire in one call.
   static constexpr std::size_t at_once = 64;
 
-  turnless_ends(runtime_state& rt, logic::dependencies& order, const turns& t, in_flight& count)
+  turnless_ends(runtime_state& rt, logic::dependencies& order, turns& t, in_flight& count)
       : rt_(rt), order_(order), turns_(t), count_(count) {}
 
   /// Notes how long an early task has taken, if the cost model is to learn from it: its arrays may be gone once its list
@@ -55,7 +55,8 @@ class turnless_ends {
   /// nothing to decide: early ones. The others go to `left`, in their order; returns how many they are. None may be
   /// reported otherwise at the same time.
   std::size_t retire(std::span<task_record* const>, task_record** left);
-  /// Drops the references that have waited for a turn to end. After each turn has been left.
+  /// Drops the references that have waited for a turn to end. After each turn has been left, and after each side turn
+  /// whose end somebody has asked to be told.
   void turn_left() {
     if (referring_.load(std::memory_order_seq_cst) != 0) drop_references();
   }
@@ -83,7 +84,7 @@ class turnless_ends {
     mutable spin_lock lock;
     records waiting;
     times sum;
-    std::uint64_t left = 0;  // turns::left when the newest of them retired
+    turns::held held;  // when the newest of them retired
   };
   static constexpr std::size_t shard_count = 16;
 
@@ -95,7 +96,7 @@ class turnless_ends {
 
   runtime_state& rt_;
   logic::dependencies& order_;
-  const turns& turns_;
+  turns& turns_;
   in_flight& count_;
   std::array<shard, shard_count> shards_;
   // The shards with records that are referred to, a bit for each. Written with the shard's lock.

@@ -6,12 +6,13 @@
 #include <atomic>
 #include <cstdint>
 
+#include "actors/placement/side_turns.hpp"
 #include "actors/protocol/turn.hpp"
 
 namespace troupe::detail {
 
-/// The turn, and the count of threads that will come for it without being woken. A part of placement that owns no
-/// tasks: any thread calls any function, but those that say so only with the turn.
+/// The turn, the side turns that it excludes, and the count of threads that will come for it without being woken. A part
+/// of placement that owns no tasks: any thread calls any function, but those that say so only with the turn.
 class turns {
  public:
   /// `stale_ticks`: a turn is overdue when none has been taken for so long.
@@ -20,21 +21,42 @@ class turns {
   bool try_take() {
     if (!turn_.try_take()) return false;
     std::atomic_thread_fence(std::memory_order_seq_cst);  // see is_over
+    aside_.close();
     return true;
   }
   void take() {
     turn_.take();
     std::atomic_thread_fence(std::memory_order_seq_cst);
+    aside_.close();
   }
   void leave() {
+    aside_.open();
     left_.store(left_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     turn_.leave();
   }
-  /// Returns a number by which `is_over` tells whether a turn that is being held now has ended.
-  std::uint64_t left() const { return left_.load(std::memory_order_acquire); }
-  /// True if no turn is held that was held when `left` returned that number. Later ones see all that the caller of
-  /// `left` changed before, with a sequentially consistent fence in between.
-  bool is_over(std::uint64_t left_then) const { return turn_.is_free() || left() != left_then; }
+
+  /// The turn and the side turns that are held at the same time.
+  struct held {
+    std::uint64_t left = 0;
+    side_turns::held aside;
+  };
+  /// Notes what is held now, for `is_over`.
+  void note_held(held& h) const {
+    h.left = left_.load(std::memory_order_acquire);
+    aside_.note_held(h.aside);
+  }
+  /// True if none of those is held any more that `note_held` noted. Later ones see all that its caller changed before,
+  /// with a sequentially consistent fence in between.
+  bool is_over(const held& h) const {
+    return (turn_.is_free() || left_.load(std::memory_order_acquire) != h.left) && aside_.are_over(h.aside);
+  }
+  /// The same, but if side turns are held those who have them are asked to tell when they leave.
+  bool is_over_or_ask(const held& h) {
+    return (turn_.is_free() || left_.load(std::memory_order_acquire) != h.left) && aside_.ask(h.aside);
+  }
+
+  side_turns& aside() { return aside_; }
+  const side_turns& aside() const { return aside_; }
 
   /// Notes that this thread decides from `now` on. With the turn.
   void begin(std::uint64_t now) {
@@ -67,6 +89,7 @@ class turns {
     return &mark;
   }
 
+  side_turns aside_;
   alignas(64) turn turn_;
   std::atomic<std::uint64_t> left_{0};  // turns
   std::atomic<std::uint64_t> last_{0};  // ticks

@@ -53,9 +53,13 @@ class laned_mailbox {
   std::size_t count() const { return difference(std::memory_order_seq_cst); }
   std::size_t roughly() const { return difference(std::memory_order_relaxed); }
   bool maybe() const { return roughly() != 0; }
-  /// Moves all items to the end of `out`; quickest where it is empty. Only the consumer. If it throws nothing has been
-  /// taken.
-  void drain(std::vector<Item>& out) {
+  /// Waits until all calls of `post` have ended that are making items. Any thread, but not inside of `make`.
+  void await_posting() {
+    for (lane& l : lanes_) const std::lock_guard hold(l.lock);
+  }
+  /// Moves all items to the end of `out`; quickest where it is empty. Returns the number of lanes that had any. Only the
+  /// consumer. If it throws nothing has been taken.
+  std::size_t drain(std::vector<Item>& out) {
     held_lanes held(*this);
     std::size_t n = 0;
     held.each([&](lane& l, row&) { n += l.items.size(); });
@@ -72,6 +76,7 @@ class laned_mailbox {
     taken_.store(taken_.load(std::memory_order_relaxed) + n, std::memory_order_seq_cst);
     held.let_go();
     if (!as_they_are) merge(held, out);
+    return held.count();
   }
 
  private:
@@ -121,6 +126,7 @@ class laned_mailbox {
     ~held_lanes() { unlock(); }
 
     bool are_one() const { return std::has_single_bit(bits_); }
+    std::size_t count() const { return static_cast<std::size_t>(std::popcount(bits_)); }
     template <class F>
     void each(F f) const {
       each_in(bits_, f);

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t blocks_at_once = 64;
 }
 
-successor_blocks::successor_blocks() = default;
+successor_blocks::successor_blocks(successor_blocks* from) : from_(from ? *from : *this) {}
 successor_blocks::~successor_blocks() = default;
 
 void successor_blocks::make_more() {
@@ -23,7 +23,7 @@ void successor_blocks::make_more() {
 }
 
 successor_block* successor_blocks::take() {
-  if (!idle_) idle_ = outside_.exchange(nullptr, std::memory_order_acquire);
+  if (!idle_) idle_ = from_.outside_.exchange(nullptr, std::memory_order_acquire);
   if (!idle_) make_more();
   successor_block* const b = std::exchange(idle_, idle_->next);
   if (idle_) prefetch<1>(idle_);  // take() will read its `next`, written long before

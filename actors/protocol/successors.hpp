@@ -50,7 +50,8 @@ struct successor {
 /// Pool of blocks. With the turn, but for what says otherwise.
 class successor_blocks {
  public:
-  successor_blocks();
+  /// `from`: the pool to which blocks are given back without the turn; null: this one.
+  explicit successor_blocks(successor_blocks* from = nullptr);
   ~successor_blocks();
   /// Returns an empty block.
   successor_block* take();
@@ -62,6 +63,7 @@ class successor_blocks {
  private:
   void make_more();
 
+  successor_blocks& from_;
   successor_block* idle_ = nullptr;
   alignas(64) std::atomic<successor_block*> outside_{nullptr};  // given back without the turn
   std::vector<std::unique_ptr<successor_block[]>> all_;

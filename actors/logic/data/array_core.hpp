@@ -53,6 +53,7 @@ struct alignas(128) array_core {
   bool used_early = false;  // by early tasks, which may be unfinished
   bool has_left = false;    // others than this machine's cores use it
   bool may_leave = false;   // a task has been ordered that uses it, and that others than this machine's cores may run
+  std::atomic<std::uint64_t> side{0};  // who may order tasks that use it; see placement/side_turns.hpp. Any thread
   reduction* open = nullptr;
   tile_history single;                         // the states of a one-tile array
   std::unique_ptr<array_coherence> coherence;  // null: the array was never used outside host memory

@@ -41,15 +41,33 @@ bool waits_already(const task_record& to, const task_record& from, bool data) {
 }
 }  // namespace
 
+class dependencies::list_lock {
+ public:
+  list_lock(const dependencies& d, std::uint64_t sequence)
+      : lock_(d.beside_ && detail::series_of(sequence) != d.series_ ? d.beside_ : nullptr) {
+    if (lock_) lock_->lock();
+  }
+  ~list_lock() {
+    if (lock_) lock_->unlock();
+  }
+  list_lock(const list_lock&) = delete;
+  list_lock& operator=(const list_lock&) = delete;
+
+ private:
+  detail::spin_lock* const lock_;
+};
+
 bool dependencies::link(task_ref from, task_record& to, bool data) {
   // Compares numbers, not records: the record may have been reused for this very task.
   if (noted_ && from.sequence != 0 && from.sequence != to.sequence) noted_->emplace_back(from.sequence, to.sequence);
-  if (!alive(from) || from.task == &to || detail::is_sealed(*from.task)) return false;
+  if (!alive(from) || from.task == &to) return false;
+  const list_lock hold(*this, from.sequence);
+  if (detail::is_sealed(*from.task)) return false;
   if (waits_already(to, *from.task, data)) return true;
   const bool early = (to.marks & detail::mark_early) != 0;
   if (added_.size() == added_.capacity()) added_.reserve(2 * added_.size() + 16);  // nothing is thrown halfway
   const std::uint32_t place = detail::add_successor(*from.task, {&to, data, early}, blocks_);
-  if (detail::is_shared(*from.task)) added_.push_back({from.task, &to, place});
+  if (detail::is_shared(*from.task)) added_.push_back({from.task, &to, from.sequence, place});
   if (predecessors_) predecessors_->push_back({from.task, &to, data});
   if (early)
     ++found_;
@@ -72,7 +90,10 @@ void dependencies::settle() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (const added& a : added_) {
     if (detail::is_added(*a.from, a.place)) continue;
-    take_back_block(a);
+    {
+      const list_lock hold(*this, a.sequence);
+      take_back_block(a);
+    }
     if (a.to->marks & detail::mark_early)
       --found_;
     else

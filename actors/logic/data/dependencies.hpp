@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/detail/spin_lock.hpp>
+
 #include "actors/logic/data/array_core.hpp"
 #include "actors/logic/data/tile_history.hpp"
 #include "actors/protocol/successors.hpp"
@@ -67,7 +69,17 @@ class dependencies {
   /// numbers come from a range of their own: live states hold numbers of records long reused, and must not take a
   /// recorded task for one of those.
   explicit dependencies(callbacks& s, recorded_tiles* recorded = nullptr)
-      : around_(s), recorded_(recorded), sequence_(recorded ? std::uint64_t{1} << 63 : 0) {}
+      : around_(s), recorded_(recorded), series_(recorded ? recorded_series : 0) {}
+  /// Orders tasks while others like this do, and `main` does not: see `may_follow`. `series`: that of its numbers, from
+  /// 1 to series_max.
+  dependencies(callbacks& s, dependencies& main, std::uint64_t series)
+      : around_(s),
+        recorded_(nullptr),
+        beside_(&main.adds_beside_),
+        blocks_(&main.blocks_),
+        series_(series),
+        number_(main.number_) {}
+  static constexpr std::uint64_t series_max = 127;
 
   /// Orders a newly submitted task after those before it, in program order. Afterwards `task.pending` counts its
   /// unfinished predecessors (plus what the caller put there, at least one); others may lower it at once if it is
@@ -148,13 +160,24 @@ class dependencies {
   };
 
   /// True if the task has not retired. What it has written is known to the caller where it has.
-  bool alive(task_ref r) const { return r.sequence > floor_ && r.task->sequence.acquire() == r.sequence; }
+  bool alive(task_ref r) const {
+    return detail::number_of(r.sequence) > floor_ && r.task->sequence.acquire() == r.sequence;
+  }
+  /// True if a task may come after the referenced one: that is ordered here, or by `main`, or has retired. After one of
+  /// another order only `main` may order a task.
+  bool may_follow(task_ref r) const {
+    const std::uint64_t series = detail::series_of(r.sequence);
+    return series == series_ || series == 0 || !alive(r);
+  }
   /// True if the task is alive and can be linked to: it is not the one whose successors are being released.
   bool is_unfinished(task_ref r) const { return r.task != retiring_ && alive(r); }
   /// Forgets every record, so that their memory may be freed. Call it only when no task is unfinished.
-  void forget_all() { floor_ = sequence_; }
-  std::uint64_t next_sequence() { return ++sequence_; }
-  std::uint64_t last_sequence() const { return sequence_; }
+  void forget_all() { floor_ = number_; }
+  std::uint64_t next_sequence() { return series_ << detail::series_at | ++number_; }
+  /// Returns the last number that was given, without its series.
+  std::uint64_t last_number() const { return number_; }
+  /// Gives only numbers behind this one from now on; it is not less than the last one.
+  void go_on_from(std::uint64_t number) { number_ = number; }
   /// Notes every dependency found from now on in `to` as (earlier, later), also those on tasks that have retired; for
   /// traces.
   void note_edges(std::vector<std::pair<std::uint64_t, std::uint64_t>>* to) { noted_ = to; }
@@ -162,6 +185,7 @@ class dependencies {
   void note_predecessors(std::vector<dependency>* to) { predecessors_ = to; }
 
  private:
+  static constexpr std::uint64_t recorded_series = 128;
   // What is added to the count of an early successor while it is ordered: it does not become ready meanwhile.
   static constexpr std::int32_t being_ordered = std::int32_t{1} << 30;
 
@@ -197,16 +221,22 @@ class dependencies {
   recorded_tiles* recorded_;
   std::uint64_t reductions_ = 0;  // that have been opened
   std::unordered_set<array_core*> reduced_outside_;
+  detail::spin_lock adds_beside_;              // held while those beside this one add successors to tasks of this one's
+  detail::spin_lock* const beside_ = nullptr;  // null: this is nobody's side
   detail::successor_blocks blocks_;
-  std::uint64_t sequence_, floor_ = 0;
+  const std::uint64_t series_;
+  std::uint64_t number_ = 0, floor_ = 0;
   const task_record* retiring_ = nullptr;  // its successors are being released
   // An edge that was added while another thread may have sealed the list.
   struct added {
     task_record *from, *to;
+    std::uint64_t sequence;  // of `from`
     std::uint32_t place;
   };
   std::vector<added> added_;  // by the task that is being ordered
   void take_back_block(const added&);
+  /// Locks the list of successors of a task that several orders may add to: one of `main`'s, beside that.
+  class list_lock;
   static void note_use(const task_record&, array_core&);
   std::int32_t found_ = 0;  // predecessors of the early successor that is being ordered
   std::vector<std::pair<std::uint64_t, std::uint64_t>>* noted_ = nullptr;

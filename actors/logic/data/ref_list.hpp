@@ -16,6 +16,12 @@ struct task_ref {
   std::uint64_t sequence = 0;
 };
 
+/// Sequence numbers are in series: those of a task that threads order beside each other have the series in their upper
+/// bits. Numbers grow in each series; those of several are compared without it.
+inline constexpr int series_at = 56;
+constexpr std::uint64_t series_of(std::uint64_t sequence) { return sequence >> series_at; }
+constexpr std::uint64_t number_of(std::uint64_t sequence) { return sequence & ((std::uint64_t{1} << series_at) - 1); }
+
 /// List of references with room for one inside; its capacity is kept when it is cleared.
 class ref_list {
  public:

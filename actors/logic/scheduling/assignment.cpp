@@ -35,6 +35,10 @@ bool has_few_predecessors(const task_record& t) {
   return t.access_count <= few && std::all_of(t.accesses, t.accesses + t.access_count,
                                               [](const detail::access& x) { return !x.array || !x.where; });
 }
+
+bool is_worth_an_early_edge(const task_record& t, const run_time& m) {
+  return m.predicted_ns() >= early_ns || has_few_predecessors(t);
+}
 }  // namespace
 
 void assignment::assign_again(task_record& t) {
@@ -45,7 +49,7 @@ void assignment::assign_again(task_record& t) {
 void assignment::foresee(task_record& t, std::uint64_t number) {
   const run_time& m = model_of(t, facts_[0].kind);
   if (!m.known()) return;
-  const bool early = m.predicted_ns() >= early_ns || has_few_predecessors(t);
+  const bool early = is_worth_an_early_edge(t, m);
   if (!early && facts_.size() > 1) return;  // its `ahead` is still counted
   last_foreseen_ = number;
   t.executor = 0;
@@ -53,13 +57,23 @@ void assignment::foresee(task_record& t, std::uint64_t number) {
   t.marks |= early ? detail::mark_known | detail::mark_early : detail::mark_known;
 }
 
+bool assignment::foresee_aside(task_record& t) const {
+  const run_time* const m = model_.find(*t.kernel, size_class_of(bytes_of(t)), facts_[0].kind);
+  if (!m || !m->known() || !is_worth_an_early_edge(t, *m)) return false;
+  t.executor = 0;
+  t.predicted_ns = m->predicted_ns();
+  t.marks |= detail::mark_known | detail::mark_early;
+  return true;
+}
+
 void assignment::assign(task_record& t) {
   if (t.marks & detail::mark_early) {
-    if (t.sequence <= outdated_) t.predicted_ns = model_of(t, facts_[0].kind).predicted_ns();
+    if (detail::number_of(t.sequence) <= outdated_) t.predicted_ns = model_of(t, facts_[0].kind).predicted_ns();
     return work_.put_out(t);
   }
   if (facts_.size() == 1 && !t.extra) {
-    if ((t.marks & detail::mark_known) && t.sequence > outdated_) return work_.give(t, 0, t.predicted_ns);  // foreseen
+    if ((t.marks & detail::mark_known) && detail::number_of(t.sequence) > outdated_)
+      return work_.give(t, 0, t.predicted_ns);  // foreseen
     const run_time& m = model_of(t, facts_[0].kind);
     if (m.known()) t.marks |= detail::mark_known;
     work_.give(t, 0, m.predicted_ns());

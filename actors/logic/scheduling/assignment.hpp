@@ -67,6 +67,11 @@ class assignment {
   /// if something is known about it; and marks it as early if that is worth it: nobody has to assign it then when it is
   /// ready. `number`: its own.
   void foresee(detail::task_record&, std::uint64_t number);
+  /// The same for a task that is ordered aside: true if it is early, else nothing is changed. Several threads may call
+  /// it while nobody calls anything else; `note_foreseen` is called before anything is learned.
+  bool foresee_aside(detail::task_record&) const;
+  /// Notes that numbers up to this one may be those of tasks that were foreseen.
+  void note_foreseen(std::uint64_t number) { last_foreseen_ = number; }
   /// Returns the last task whose prediction by `foresee` holds no more; 0: there is none.
   std::uint64_t outdated() const { return outdated_; }
   /// Puts a ready task among some executor's outgoing ones, or keeps it until one has room.

@@ -66,15 +66,21 @@ std::uint64_t lasting_key(const detail::kernel_info& k) {
 
 cost_model::cost_model() = default;
 
+std::size_t cost_model::shortcut_of(const detail::kernel_info& k, std::uint32_t rest) {
+  return ((reinterpret_cast<std::uintptr_t>(&k) >> 4) ^ (std::uint64_t{rest} * 0x9e3779b1u >> 7)) % shortcut_count;
+}
+
+// A kernel without a key is told apart by its address: the type name of a closure may be that of another one in the
+// same function, its constant has an address of its own.
+std::uint64_t cost_model::entry_key(const detail::kernel_info& k, std::uint32_t rest) {
+  return key_of(k.key != 0 ? k.key : reinterpret_cast<std::uintptr_t>(&k), rest);
+}
+
 run_time& cost_model::of(const detail::kernel_info& k, size_class size, device_kind kind) {
   const std::uint32_t rest = rest_of(size, kind);
-  const std::size_t index =
-      ((reinterpret_cast<std::uintptr_t>(&k) >> 4) ^ (std::uint64_t{rest} * 0x9e3779b1u >> 7)) % shortcut_count;
-  shortcut& s = shortcuts_[index];
+  shortcut& s = shortcuts_[shortcut_of(k, rest)];
   if (s.kernel == &k && s.rest == rest) return *s.entry;
-  // A kernel without a key is told apart by its address: the type name of a closure may be that of another one in the
-  // same function, its constant has an address of its own.
-  auto& e = entries_[key_of(k.key != 0 ? k.key : reinterpret_cast<std::uintptr_t>(&k), rest)];
+  auto& e = entries_[entry_key(k, rest)];
   if (!e) {
     e = std::make_unique<entry>();
     e->key = {lasting_key(k), size, kind, 0};
@@ -84,6 +90,13 @@ run_time& cost_model::of(const detail::kernel_info& k, size_class size, device_k
   }
   s = {&k, rest, &e->time};
   return e->time;
+}
+
+const run_time* cost_model::find(const detail::kernel_info& k, size_class size, device_kind kind) const {
+  const std::uint32_t rest = rest_of(size, kind);
+  if (const shortcut& s = shortcuts_[shortcut_of(k, rest)]; s.kernel == &k && s.rest == rest) return s.entry;
+  const auto at = entries_.find(entry_key(k, rest));
+  return at != entries_.end() ? &at->second->time : nullptr;
 }
 
 void cost_model::remember(const remembered_time& t) { remembered_[key_of(t.kernel, rest_of(t.size, t.kind))] = t.ns; }

@@ -70,6 +70,8 @@ class cost_model {
 
   /// Returns the entry for a kernel; the reference stays valid.
   run_time& of(const detail::kernel_info&, size_class, device_kind);
+  /// Returns the entry if there is one, else null. Several threads may call it while nobody calls anything else.
+  const run_time* find(const detail::kernel_info&, size_class, device_kind) const;
   /// Adds a time of an earlier runtime; to be called before the first task of that kernel.
   void remember(const remembered_time&);
   /// Returns the times measured here of kernels with bodies for several kinds.
@@ -114,6 +116,8 @@ class cost_model {
   // Cost of an edge that has not been measured: slow enough to prefer a known one.
   static constexpr edge_cost unknown_edge{10'000, 1};
   static constexpr std::size_t shortcut_count = 64;
+  static std::size_t shortcut_of(const detail::kernel_info&, std::uint32_t rest);
+  static std::uint64_t entry_key(const detail::kernel_info&, std::uint32_t rest);
   std::array<shortcut, shortcut_count> shortcuts_{};
   std::unordered_map<std::uint64_t, std::unique_ptr<entry>> entries_;
   std::unordered_map<std::uint64_t, float> remembered_;  // by kernel, size and kind

@@ -1,0 +1,69 @@
+// What this file is for: which tasks may be ordered in side turns, and what turns do with the orders of all sides.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/placement/side_orders.hpp"
+
+#include <algorithm>
+
+#include <troupe/detail/task.hpp>
+
+#include "actors/logic/data/array_core.hpp"
+
+namespace troupe::detail {
+
+namespace {
+constexpr std::uint64_t series_of_side(std::size_t side) { return side + 1; }
+static_assert(series_of_side(side_turns::sides - 1) <= logic::dependencies::series_max);
+}  // namespace
+
+bool side_orders::may_take(const side_turns& turns, std::size_t side, const task_record& t) const {
+  const logic::dependencies& order = (*all_)[side].order;
+  const auto is_elsewhere = [&](const task_ref& r) { return !order.may_follow(r); };
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || x.where || x.mode == access_mode::reduce || !turns.has(side, *x.array)) return false;
+    if (x.array->open) return false;
+    const tile_history& s = x.array->states[x.tile];
+    if (s.parts || s.poison || !(s.valid || x.mode == access_mode::write) || is_elsewhere(s.writer)) return false;
+    if (x.mode != access_mode::read && std::any_of(s.readers.begin(), s.readers.end(), is_elsewhere)) return false;
+  }
+  return true;
+}
+
+void side_orders::make() {
+  const auto made = [&]<std::size_t... Sides>(std::index_sequence<Sides...>) {
+    return new std::array<one, side_turns::sides>{one(callbacks_, main_, series_of_side(Sides))...};
+  };
+  all_.reset(made(std::make_index_sequence<side_turns::sides>()));
+}
+
+std::uint64_t side_orders::even_out() {
+  std::uint64_t last = main_.last_number();
+  if (!all_) return last;
+  for (const one& s : *all_) last = std::max(last, s.order.last_number());
+  for (one& s : *all_) s.order.go_on_from(last);
+  main_.go_on_from(last);
+  return last;
+}
+
+void side_orders::forget_all() {
+  even_out();
+  main_.forget_all();
+  if (!all_) return;
+  for (one& s : *all_) s.order.forget_all();
+}
+
+std::uint64_t side_orders::ordered() const {
+  std::uint64_t n = 0;
+  if (all_)
+    for (const one& s : *all_) n += s.ordered;
+  return n;
+}
+
+bool side_orders::take_refused() {
+  bool any = false;
+  for (one& s : *all_) any = std::exchange(s.refused, 0) != 0 || any;
+  return any;
+}
+
+}  // namespace troupe::detail
