@@ -28,7 +28,7 @@ class in_flight {
   /// Sides that count for themselves what they submit; see side_turns.
   static constexpr std::size_t sides = 8;
 
-  /// The number of tasks submitted, for the inbox to increment.
+  /// The number of tasks submitted, but by sides, for the inbox to increment.
   std::atomic<std::uint64_t>& submissions() { return submitted_; }
   /// Counts a task that a side submits, before any other thread can have it. Not before `count_sides`, once.
   void note_submitted_aside(std::size_t side) { aside_[side].n.fetch_add(1, std::memory_order_seq_cst); }

@@ -96,59 +96,6 @@ void placement::trace_to(trace_sink* sink, int lane) {
 
 void placement::refuse_closed() const { throw error(errc::runtime_stopped, ending_.why_no_more()); }
 
-void placement::submit(task_record* t, bool inside) {
-  if (!inside && turns_.aside().are_wanted()) {
-    if (in_flight_.may_be_at_bound(side_turns::of_thread())) wait_at_bound();
-    if (order_aside(*t)) return;
-  } else if (!inside && in_flight_.may_be_at_bound()) {
-    wait_at_bound();
-  }
-  have_ordered(post({&t, 1}, inside), inside);
-}
-
-void placement::submit_together(std::span<task_record* const> all, bool inside) {
-  if (all.empty()) return;
-  if (!inside && in_flight_.may_be_at_bound()) wait_at_bound();
-  const std::size_t waiting = post(all, inside);
-  have_ordered(waiting == all.size() ? 1 : waiting, inside);
-}
-
-// Sees to it that what has been posted is ordered soon; `waiting`: so much mail there is now.
-inline void placement::have_ordered(std::size_t waiting, bool inside) {
-  int asleep = 0;
-  for (const executor* e : executors_.near()) asleep += e->sleepers();
-  if (asleep != 0) {
-    // The submitting thread takes the turn if no thread works, or if the working threads do not seem to come for the
-    // mail. That is looked at now and then only: it costs a cache line from the thread that takes the turns.
-    if (active() == 0 || ((waiting == 1 || waiting % in_flight::look_every == 0) && has_stale_mail(clock_.ticks())))
-      inside ? take_turn(nullptr) : take_turn_waiting();
-    else if (waiting == 1)
-      for (executor* e : executors_.near()) e->keep_watch();
-  } else if (log_ && (waiting == 1 || waiting % in_flight::look_every == 0)) {
-    // All threads here are in bodies of unknown length, and the task may be for another node, or another one's.
-    if (!has_stale_mail(clock_.ticks()))
-      alarm_.ring_soon();
-    else
-      inside ? take_turn(nullptr) : take_turn_waiting();
-  }
-  if (closed()) take_turn(nullptr);
-}
-
-// Holds the calling thread back before its task is posted: the body may wait for something that this thread does once
-// it has spawned it. All mail is handled, and the thread sleeps until a quarter of the tasks has drained. A thread with
-// a view that tasks wait for is not held back: they would never end.
-void placement::wait_at_bound() {
-  if (!in_flight_.is_at_bound()) return;
-  take_turn(nullptr);
-  in_flight_.wait_until_drained([this] { collect_ends(); });
-}
-
-bool placement::wait_for_room(std::chrono::steady_clock::time_point deadline) {
-  if (closed() || !in_flight_.is_at_bound()) return true;
-  take_turn(nullptr);
-  return in_flight_.wait_for_room(deadline, [this] { collect_ends(); });
-}
-
 void placement::collect_ends() {
   for (executor* e : executors_.near()) e->report_ended();
 }
@@ -301,7 +248,10 @@ void placement::leave_mail_to_others() {
 // Leaves the turn in which something was thrown, and reports that. The state may be half changed: the runtime ends.
 bool placement::end_failed_turn(bool taken) {
   const bool first = taken && ending_.note_failure();
-  if (taken) turns_.leave();
+  if (taken) {
+    turns_.aside().stop();
+    turns_.leave();
+  }
   if (first) tell_supervisor(std::current_exception());
   if (taken) turnless_.turn_left();
   return false;
@@ -321,7 +271,7 @@ bool placement::serve(executor* self, bool client) {
       if (executors_.has_devices())
         notes_.take_transfers(
             [&](auto from, auto to, auto bytes, float ns) { assignment_.learn_transfer(from, to, bytes, ns); });
-      if (aside_.exist()) assignment_.note_foreseen(aside_.even_out());
+      if (turns_.aside().are_wanted()) assignment_.note_foreseen(aside_.even_out());
       turnless_.take_times([&](const timed_call& c) { assignment_.learn(c); });
       note_outdated();
       work_off();

@@ -279,11 +279,15 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   /// Gives idle memory back; called when nothing has happened for a while. False if more is left, in use.
   bool tidy();
   void flush_trace();
-  /// Runs `f` with the turn: no task retires but those of which nothing is left to decide, and no record becomes that of
-  /// another task.
+  /// Runs `f` with the turn: no task retires but those of which nothing is left to decide, and no record becomes that
+  /// of another task.
   void with_turn(const std::function<void()>& f);
 
   std::uint64_t finished() const { return in_flight_.finished(); }
+  /// Has threads that submit order their tasks themselves from now on wherever they may, for tests.
+  void insist_on_sides();
+  /// Returns the number of tasks that have been ordered so.
+  std::uint64_t ordered_aside();
 
  private:
   // dependencies::callbacks
@@ -306,13 +310,18 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void end_failed_join(task_record&);
   void end_claimed(task_record&);
   void give_up_successors(std::vector<task_record*> of);
+  // ---- submission.cpp
+  void have_ordered(std::size_t waiting, bool inside);
+  void wait_at_bound();
+  std::size_t post(std::span<task_record* const>, bool inside);
+  bool order_aside(task_record&);
+  bool release_aside(task_record&);
+  bool end_failed_aside(task_record*);
   // ---- placement.cpp
   [[noreturn]] void refuse_closed() const;
   void look_up() override { look_again(); }
   bool end_failed_turn(bool taken);
-  void wait_at_bound();
   void report_to_turn(std::span<task_record* const> done, executor* self);
-  void have_ordered(std::size_t waiting, bool inside);
   bool serve(executor* self, bool client = false);  // drains the mail, decides, leaves the turn
   // Waits for the turn, and has it once all that was posted before has been handled.
   void take_settled_turn() {
@@ -330,13 +339,10 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void look_at_farewells();
   void look_at_waits();
   void know_unplaced();
-  // ---- aside.cpp
-  std::size_t post(std::span<task_record* const>, bool inside);
-  bool order_aside(task_record&);
-  bool release_aside(task_record&);
-  bool end_failed_aside(task_record&);
+  // ---- sides.cpp
   bool may_order_aside() const;
   void look_at_sides(std::size_t fetched, std::size_t lanes);
+  void begin_sides();
   void begin_generation();
   void settle_sides() {
     if (turns_.aside().are_wanted()) settle_generation();
@@ -431,7 +437,8 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   farewells farewells_;
   incoming_notes notes_;
 
-  // Owned by the holder of the turn, but for what others do with tasks that have ended (successors.hpp).
+  // Owned by the holder of the turn, but for what others do with tasks that have ended (successors.hpp). In side turns
+  // (side_turns.hpp) `aside_` is used, and assignment is asked for times.
   logic::dependencies deps_;
   side_orders aside_;
   side_policy side_policy_;

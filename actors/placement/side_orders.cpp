@@ -4,6 +4,8 @@
 #include "actors/placement/side_orders.hpp"
 
 #include <algorithm>
+#include <new>
+#include <utility>
 
 #include <troupe/detail/task.hpp>
 
@@ -30,11 +32,12 @@ bool side_orders::may_take(const side_turns& turns, std::size_t side, const task
   return true;
 }
 
-void side_orders::make() {
+bool side_orders::make() {
   const auto made = [&]<std::size_t... Sides>(std::index_sequence<Sides...>) {
-    return new std::array<one, side_turns::sides>{one(callbacks_, main_, series_of_side(Sides))...};
+    return new (std::nothrow) std::array<one, side_turns::sides>{one(callbacks_, main_, series_of_side(Sides))...};
   };
   all_.reset(made(std::make_index_sequence<side_turns::sides>()));
+  return exist();
 }
 
 std::uint64_t side_orders::even_out() {

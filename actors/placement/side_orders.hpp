@@ -14,15 +14,15 @@
 namespace troupe::detail {
 
 /// The orders of all sides beside that of the turn, `main`. A task is ordered aside only if that touches nothing but
-/// arrays of its side, and tasks that were ordered there or in turns. What says so is for whoever has the side turn of that side, the
-/// rest with the turn.
+/// arrays of its side, and tasks that were ordered there or in turns. What says so is for whoever has the side turn of
+/// that side, the rest with the turn.
 class side_orders {
  public:
   side_orders(logic::dependencies::callbacks& c, logic::dependencies& main) : callbacks_(c), main_(main) {}
 
   /// True if the task, a call, may be ordered aside: it names whole tiles only, of arrays that belong to the side or
   /// come to it now; they have been written as far as it reads them, nothing about them has failed or is half done, and
-  /// no unfinished task that uses them is of another side. With the side turn.
+  /// no unfinished task that it would have to come after is of another side. With the side turn.
   bool may_take(const side_turns&, std::size_t side, const task_record&) const;
   /// Orders a task for which `may_take` was true; see dependencies::order. With the side turn. Throws std::bad_alloc.
   void order(std::size_t side, task_record& t) {
@@ -33,8 +33,8 @@ class side_orders {
   /// Notes a task that may not be ordered aside. With the side turn.
   void note_refused(std::size_t side) { ++(*all_)[side].refused; }
 
-  /// Makes the sides' orders; they stay. Throws std::bad_alloc.
-  void make();
+  /// Makes the sides' orders, which stay; false if there is no memory for them.
+  bool make();
   bool exist() const { return all_ != nullptr; }
   /// Has all orders go on from the same number, and returns it.
   std::uint64_t even_out();

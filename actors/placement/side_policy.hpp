@@ -15,12 +15,13 @@ namespace troupe::detail {
 
 class side_policy {
  public:
-  /// Tasks that are fetched from several lanes of the mailbox, with no other mail between, before side turns begin.
+  /// Mail that is fetched from several lanes of the mailbox, with little other mail between, before side turns begin.
   static constexpr std::uint64_t begin_after = 2'048;
   /// Turns with mail after which the tasks ordered aside are counted; so many for each turn pay for it.
   static constexpr std::uint64_t turns_counted = 64, worth_a_turn = 16;
 
-  /// Notes that so much mail was fetched, from so many lanes. True: side turns are to begin, if there are none.
+  /// Notes that so much mail was fetched, from so many lanes; mail that is no submission counts, too. True: side turns
+  /// are to begin, if there are none.
   bool is_to_begin(std::size_t tasks, std::size_t lanes) {
     if (tasks == 0) return false;
     fetched_ = lanes > 1 && tasks >= 2 * lanes ? fetched_ + tasks : fetched_ / 2;
@@ -33,18 +34,21 @@ class side_policy {
     if (turns_++ == 0) aside_ = aside;
     if (turns_ < turns_counted) return false;
     turns_ = 0;
-    if (aside - aside_ >= turns_counted * worth_a_turn) {
+    if (insists_ || aside - aside_ >= turns_counted * worth_a_turn) {
       patience_ = 1;
       return false;
     }
     patience_ = std::min(patience_ * 2, patience_max);
     return true;
   }
+  /// Never stops from now on.
+  void insist() { insists_ = true; }
 
  private:
   static constexpr std::uint64_t patience_max = 1'024;
 
   std::uint64_t fetched_ = 0, turns_ = 0, aside_ = 0, patience_ = 1;
+  bool insists_ = false;
 };
 
 }  // namespace troupe::detail

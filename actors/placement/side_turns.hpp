@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A side is what one thread that submits has for itself, or a few where there are more threads than sides. A side turn
-// is the right to order tasks on arrays that belong to that side; each side has one of its own. The turn excludes all of
-// them. An array comes to a side with the first side turn that wants it, and leaves it as soon as a task that uses it is
-// posted for the turn: what the same threads submit after that has to come after it, so it is posted, too.
+// is the right to order tasks on arrays that belong to that side; each side has one of its own. The turn excludes all
+// of them. An array comes to a side with the first side turn that wants it, and leaves it as soon as a task that uses
+// it is posted for the turn: what the same threads submit after that has to come after it, so it is posted, too.
 //
 // Who an array belongs to holds for one generation. A new one, in which all arrays are free again, begins in a turn;
 // there are no side turns until the mail has been empty once since: then all that was posted in the generation before
@@ -23,7 +23,6 @@
 #include <troupe/detail/task.hpp>
 
 #include "actors/logic/data/array_core.hpp"
-#include "actors/placement/in_flight.hpp"
 
 namespace troupe::detail {
 
@@ -31,7 +30,7 @@ namespace troupe::detail {
 /// say so only with the turn.
 class side_turns {
  public:
-  static constexpr std::size_t sides = in_flight::sides;
+  static constexpr std::size_t sides = 8;
 
   /// Returns the side of the calling thread.
   static std::size_t of_thread() {

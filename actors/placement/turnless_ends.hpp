@@ -5,8 +5,8 @@
 // Nothing is left to decide about a task whose successors have all been released where it ended
 // (protocol/successors.hpp). What has to wait is only the use of its record for another task: the holder of a turn may
 // have found it as a predecessor a moment ago, and be about to look whether its list is sealed. Records wait here until
-// no turn is held that was held then. Those of tasks with futures or options keep the runtime's reference as long, so
-// that whoever drops the last one need not know about turns.
+// no turn and no side turn is held that was held then. Those of tasks with futures or options keep the runtime's
+// reference as long, so that whoever drops the last one need not know about turns.
 #pragma once
 
 #include <array>
@@ -41,8 +41,8 @@ class turnless_ends {
   turnless_ends(runtime_state& rt, logic::dependencies& order, turns& t, in_flight& count)
       : rt_(rt), order_(order), turns_(t), count_(count) {}
 
-  /// Notes how long an early task has taken, if the cost model is to learn from it: its arrays may be gone once its list
-  /// of successors has been sealed, so this is called before.
+  /// Notes how long an early task has taken, if the cost model is to learn from it: its arrays may be gone once its
+  /// list of successors has been sealed, so this is called before.
   void note_time(const task_record&);
   /// True if a turn is to be taken for what has been noted.
   bool has_urgent_times() const { return timed_.are_urgent(); }
@@ -69,8 +69,9 @@ class turnless_ends {
   times sum() const;
 
  private:
-  /// Records that wait, linked by task_record::next, those with blocks of successors apart: a turn may still be about to
-  /// look at the blocks. `referred` are those that the runtime still refers to, linked by their accesses, which are gone.
+  /// Records that wait, linked by task_record::next, those with blocks of successors apart: a turn may still be about
+  /// to look at the blocks. `referred` are those that the runtime still refers to, linked by their accesses, which are
+  /// gone.
   struct records {
     task_record *first = nullptr, *last = nullptr, *with_blocks = nullptr, *referred = nullptr;
     std::size_t count = 0;  // of the first ones

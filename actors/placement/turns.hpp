@@ -11,8 +11,8 @@
 
 namespace troupe::detail {
 
-/// The turn, the side turns that it excludes, and the count of threads that will come for it without being woken. A part
-/// of placement that owns no tasks: any thread calls any function, but those that say so only with the turn.
+/// The turn, the side turns that it excludes, and the count of threads that will come for it without being woken. A
+/// part of placement that owns no tasks: any thread calls any function, but those that say so only with the turn.
 class turns {
  public:
   /// `stale_ticks`: a turn is overdue when none has been taken for so long.

@@ -28,14 +28,15 @@ class laned_mailbox {
  public:
   static constexpr std::size_t lanes = 8;
 
-  /// Any thread, on any lane: producers that do not meet on one do not wait for each other. Sequentially consistent with
-  /// `count`, so that a sleeper that looks after announcing itself sees it. Returns how many items wait now, this one
-  /// included; exactly one of them is told 1, or the consumer has not yet returned from the call that took the others.
+  /// Any thread, on any lane: producers that do not meet on one do not wait for each other. Sequentially consistent
+  /// with `count`, so that a sleeper that looks after announcing itself sees it. Returns how many items wait now, this
+  /// one included; exactly one of them is told 1, or the consumer has not yet returned from the call that took the
+  /// others.
   std::size_t post(Item m) {
     return post(1, [&](std::size_t) { return m; });
   }
-  /// As above, for the items make(0) to make(n - 1), n > 0, between which no other producer's come. Their number is added
-  /// to `counter`, if there is one, before the consumer can have them.
+  /// As above, for the items make(0) to make(n - 1), n > 0, between which no other producer's come. Their number is
+  /// added to `counter`, if there is one, before the consumer can have them.
   template <class Make>
   std::size_t post(std::size_t n, Make make, std::atomic<std::uint64_t>* counter = nullptr, std::size_t on = 0) {
     lane& l = lanes_[on];
@@ -57,8 +58,8 @@ class laned_mailbox {
   void await_posting() {
     for (lane& l : lanes_) const std::lock_guard hold(l.lock);
   }
-  /// Moves all items to the end of `out`; quickest where it is empty. Returns the number of lanes that had any. Only the
-  /// consumer. If it throws nothing has been taken.
+  /// Moves all items to the end of `out`; quickest where it is empty. Returns the number of lanes that had any. Only
+  /// the consumer. If it throws nothing has been taken.
   std::size_t drain(std::vector<Item>& out) {
     held_lanes held(*this);
     std::size_t n = 0;

@@ -2,10 +2,12 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The holder of placement's turn adds successors to a task, one at a time. They are released once: all of them by the
-// holder of a turn when the task retires, or before that the `early` ones by the thread that ran the task. That thread
-// seals the list first: what comes later is not added, and need not wait. A successor is early if placement has nothing
-// to decide about it when its last predecessor has ended; that is known when it is ordered, and is noted in each edge.
+// The holder of placement's turn adds successors to a task, one at a time; in a side turn (placement/side_turns.hpp)
+// its holder may, but to a task that was ordered in a turn only with a lock, as those of other sides may, too. "With
+// the turn" means either here. They are released once: all of them by the holder of a turn when the task retires, or
+// before that the `early` ones by the thread that ran the task. That thread seals the list first: what comes later is
+// not added, and need not wait. A successor is early if placement has nothing to decide about it when its last
+// predecessor has ended; that is known when it is ordered, and is noted in each edge.
 //
 // Adding is a store, as most successors have many predecessors. Whether a list was sealed meanwhile is looked at once
 // for all of them, after a fence (`is_added`): either the thread that adds sees the seal, or the one that seals sees

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Geometry is constant. Executors install the pointers to bytes (atomic). Everything marked "placement" belongs to the
-// thread that holds placement's turn.
+// thread that holds placement's turn, or the side turn of the side that has the array (placement/side_turns.hpp).
 #pragma once
 
 #include <algorithm>

@@ -3,10 +3,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Pure: no thread, no clock, no allocation in steady state. All calls come from the thread that holds placement's turn,
-// but for those that say otherwise. Meanwhile other threads may release early successors (protocol/successors.hpp) and
-// retire tasks that have released all of theirs (placement/turnless_ends.hpp).
-// A read is ordered after the last writer of what it reads; a write after the last writer and all readers since.
-// Edges that carry data (from a writer to a reader) also carry failure; edges that only order do not.
+// or a side turn for an order that is beside the main one, but for those that say otherwise. Meanwhile other threads
+// may release early successors (protocol/successors.hpp) and retire tasks that have released all of theirs
+// (placement/turnless_ends.hpp). A read is ordered after the last writer of what it reads; a write after the last
+// writer and all readers since. Edges that carry data (from a writer to a reader) also carry failure; edges that only
+// order do not.
 #pragma once
 
 #include <cstdint>
@@ -78,7 +79,8 @@ class dependencies {
         beside_(&main.adds_beside_),
         blocks_(&main.blocks_),
         series_(series),
-        number_(main.number_) {}
+        number_(main.number_),
+        floor_(main.floor_) {}
   static constexpr std::uint64_t series_max = 127;
 
   /// Orders a newly submitted task after those before it, in program order. Afterwards `task.pending` counts its
@@ -88,8 +90,8 @@ class dependencies {
   void order(task_record& task, std::vector<task_record*>& combines);
   /// Returns the arrays in memory of the caller's with a reduction that is still open: nobody has read its result.
   const std::unordered_set<array_core*>& reduced_outside() const { return reduced_outside_; }
-  /// True if an early task uses the array of which no thread has said yet that it has ended (successors.hpp). After that
-  /// nobody looks at the array in its name.
+  /// True if an early task uses the array of which no thread has said yet that it has ended (successors.hpp). After
+  /// that nobody looks at the array in its name.
   bool is_used_early(array_core&);
   /// Orders the task, one of the runtime's own whose count is zero, after all early tasks of which `is_used_early` is
   /// true, or at least after one of them. False: there is none any more, and nothing is changed. Throws std::bad_alloc

@@ -31,7 +31,7 @@ struct nobody_fails : troupe::logic::dependencies::callbacks {
 
 struct side_orders_test : testing::Test {
   side_orders_test() {
-    sides.make();
+    EXPECT_TRUE(sides.make());
     turns.renew();
     turns.note_empty();
     turns.open();
@@ -62,7 +62,8 @@ struct side_orders_test : testing::Test {
   }
   bool may_order(std::size_t side, const std::vector<test::use>& uses) {
     task_record* const t = graph.task(uses);
-    const bool may = turns.try_take(side, told) && sides.may_take(turns, side, *t);
+    if (!turns.try_take(side, told)) throw std::logic_error("the side turn is held");
+    const bool may = sides.may_take(turns, side, *t);
     (void)turns.leave(side);
     return may;
   }
@@ -189,6 +190,33 @@ TEST_F(side_orders_test, forget_records_of_all_sides) {
   renew();
   EXPECT_TRUE(may_order(1, {{a, access_mode::update}}));
   t->sequence = 0;
+}
+
+TEST(side_orders, do_not_look_at_records_that_were_forgotten_before_they_existed) {
+  test::loose_graph graph;
+  array_core* const a = graph.array("a");
+  task_record* const t = graph.ordered({{a, access_mode::update}});
+  const std::uint64_t sequence = t->sequence;
+  graph.retire(t);
+  nobody_fails around;
+  side_orders sides{around, graph.order};
+  sides.forget_all();
+  t->sequence = sequence;  // memory that is something else now
+  ASSERT_TRUE(sides.make());
+  side_turns turns;
+  turns.renew();
+  turns.note_empty();
+  turns.open();
+  task_record* const next = graph.task({{a, access_mode::read}});
+  next->pending = 1;
+  bool told = false;
+  ASSERT_TRUE(turns.try_take(0, told));
+  ASSERT_TRUE(sides.may_take(turns, 0, *next));
+  sides.order(0, *next);
+  EXPECT_FALSE(turns.leave(0));
+  EXPECT_EQ(next->pending, 1) << "it comes after nothing";
+  t->sequence = 0;
+  graph.retire(next);
 }
 
 // Each side adds successors to the same tasks while another thread ends these: each is released once, or was not added.

@@ -71,4 +71,11 @@ TEST(side_policy, stops_where_turns_are_needed_all_the_time_and_is_more_patient_
   EXPECT_EQ(fetches_until_begun(p, 64, 2), 2 * static_cast<int>(side_policy::begin_after / 64)) << "it was worth it";
 }
 
+TEST(side_policy, that_insists_never_stops) {
+  side_policy p;
+  std::uint64_t aside = 0;
+  p.insist();
+  for (int i = 0; i < 4; ++i) EXPECT_FALSE(stops(p, aside, 0));
+}
+
 }  // namespace

@@ -18,8 +18,8 @@ namespace {
 using namespace test;
 using troupe::access_mode;
 
-struct aside_test : testing::Test {
-  aside_test() {
+struct submission_test : testing::Test {
+  submission_test() {
     array_core *const a = s.array(), *const b = s.array();
     for (int i = 0; i < 4; ++i) {  // times are known for one array and for two
       s.complete(s.submitted({{a, access_mode::update}}));
@@ -59,13 +59,13 @@ struct aside_test : testing::Test {
   stage s{1};
 };
 
-TEST_F(aside_test, one_thread_has_its_tasks_ordered_in_turns) {
+TEST_F(submission_test, one_thread_has_its_tasks_ordered_in_turns) {
   task_record* const t = submitted_outside({{s.array(), access_mode::update}});
   EXPECT_TRUE(s.is_out(t));
   EXPECT_FALSE(is_aside(t));
 }
 
-TEST_F(aside_test, threads_of_a_crowd_order_tasks_themselves) {
+TEST_F(submission_test, threads_of_a_crowd_order_tasks_themselves) {
   crowd();
   array_core *const a = s.array(), *const b = s.array();
   task_record *first = s.task({{a, access_mode::update}}), *second = s.task({{a, access_mode::update}}),
@@ -84,7 +84,7 @@ TEST_F(aside_test, threads_of_a_crowd_order_tasks_themselves) {
   expect_all_counted();
 }
 
-TEST_F(aside_test, even_while_the_turn_is_wanted_for_something_else) {
+TEST_F(submission_test, even_while_the_turn_is_wanted_for_something_else) {
   crowd();
   array_core* const a = s.array();
   task_record* const t = submitted_outside({{a, access_mode::update}});
@@ -94,7 +94,7 @@ TEST_F(aside_test, even_while_the_turn_is_wanted_for_something_else) {
   expect_all_counted();
 }
 
-TEST_F(aside_test, come_after_what_was_posted_before) {
+TEST_F(submission_test, come_after_what_was_posted_before) {
   crowd();
   array_core* const a = s.array();
   task_record *const first = s.task({{a, access_mode::update}}), *const second = s.task({{a, access_mode::update}});
@@ -108,7 +108,7 @@ TEST_F(aside_test, come_after_what_was_posted_before) {
   expect_all_counted();
 }
 
-TEST_F(aside_test, come_after_what_another_thread_has_ordered) {
+TEST_F(submission_test, come_after_what_another_thread_has_ordered) {
   crowd();
   array_core* const a = s.array();
   task_record* const first = submitted_outside({{a, access_mode::update}});
@@ -126,7 +126,7 @@ TEST_F(aside_test, come_after_what_another_thread_has_ordered) {
   expect_all_counted();
 }
 
-TEST_F(aside_test, fail_with_what_they_read) {
+TEST_F(submission_test, fail_with_what_they_read) {
   crowd();
   array_core* const a = s.array();
   task_record *const bad = s.task({{a, access_mode::update}}), *const before = s.task({{a, access_mode::read}}),
@@ -148,7 +148,7 @@ TEST_F(aside_test, fail_with_what_they_read) {
   expect_all_counted();
 }
 
-TEST_F(aside_test, that_were_cancelled_before_do_not_run) {
+TEST_F(submission_test, that_were_cancelled_before_do_not_run) {
   crowd();
   task_record* const t = s.task({{s.array(), access_mode::update}});
   ASSERT_TRUE(claim(*t));
@@ -158,7 +158,7 @@ TEST_F(aside_test, that_were_cancelled_before_do_not_run) {
   expect_all_counted();
 }
 
-TEST_F(aside_test, are_given_up_with_all_others_when_the_runtime_ends) {
+TEST_F(submission_test, are_given_up_with_all_others_when_the_runtime_ends) {
   crowd();
   array_core* const a = s.array();
   task_record *const first = s.task({{a, access_mode::update}}), *const second = s.task({{a, access_mode::write}});
@@ -177,7 +177,7 @@ TEST_F(aside_test, are_given_up_with_all_others_when_the_runtime_ends) {
   expect_all_counted();
 }
 
-TEST_F(aside_test, do_not_exist_beside_a_device_or_another_group) {
+TEST_F(submission_test, do_not_exist_beside_a_device_or_another_group) {
   for (const int groups : {1, 2}) {
     stage other(groups);
     if (groups == 1) other.add({1, "gpu:0", troupe::device_kind::sim, 1, 1});

@@ -20,6 +20,9 @@
 #include <gtest/gtest.h>
 #include <troupe/troupe.hpp>
 
+#include "actors/placement/placement.hpp"
+#include "tests/runtime/open_runtime.hpp"
+
 namespace {
 
 using value = std::uint64_t;
@@ -28,7 +31,7 @@ using number = troupe::array<value, 1>;
 // What the tasks of one program do to numbers, and what the same does in order, one after the other.
 class program {
  public:
-  program(troupe::runtime& rt, std::size_t arrays) : rt_(rt), serial_(arrays) {
+  program(test::open_runtime& rt, std::size_t arrays) : rt_(rt), serial_(arrays) {
     for (std::size_t i = 0; i < arrays; ++i) arrays_.push_back(rt.filled<value>({1}, troupe::tiles(1), 0));
   }
 
@@ -108,7 +111,7 @@ class program {
     return mine[random() % mine.size()];
   }
 
-  troupe::runtime& rt_;
+  test::open_runtime& rt_;
   std::vector<number> arrays_;
   std::vector<cell> serial_;
 };
@@ -133,7 +136,8 @@ TEST_P(submitters, leave_what_one_thread_would_have_left) {
     troupe::options o;
     o.threads = GetParam().workers;
     o.tasks_in_flight_max = GetParam().in_flight;
-    troupe::runtime rt(o);
+    test::open_runtime rt(o);
+    if (seed != 0) rt.inside().placement_actor().insist_on_sides();  // else if it is worth it
     program p(rt, submitters * of_each);
     std::vector<std::size_t> places(submitters * of_each);
     std::iota(places.begin(), places.end(), std::size_t{0});
@@ -157,8 +161,10 @@ TEST_P(submitters, leave_what_one_thread_would_have_left) {
       });
     for (std::thread& t : all) t.join();
     p.check();
-    rt.wait_all();
-    EXPECT_EQ(rt.report().finished, rt.report().spawned);
+    EXPECT_TRUE(rt.inside().placement_actor().wait_quiet(std::chrono::steady_clock::now() + std::chrono::seconds(60)));
+    if (seed != 0) EXPECT_GT(rt.inside().placement_actor().ordered_aside(), 0u);
+    const troupe::runtime_report r = rt.inside().report();
+    EXPECT_EQ(r.finished, r.spawned);
   }
 }
 
@@ -169,7 +175,10 @@ INSTANTIATE_TEST_SUITE_P(few_and_many, submitters,
 // Plain floods, which order most of their tasks without a turn.
 TEST(submitters, that_flood_lose_no_task_and_leave_no_record) {
   constexpr std::size_t threads = 4, arrays = 16, tasks = 20'000;
-  troupe::runtime rt({.threads = 2});
+  test::open_runtime rt({.threads = 2});
+  troupe::detail::placement& inside = rt.inside().placement_actor();
+  inside.insist_on_sides();
+  const auto quiet = [&] { return inside.wait_quiet(std::chrono::steady_clock::now() + std::chrono::seconds(60)); };
   for (int round = 0; round < 3; ++round) {
     std::vector<std::vector<number>> all(threads);
     for (auto& some : all)
@@ -187,16 +196,19 @@ TEST(submitters, that_flood_lose_no_task_and_leave_no_record) {
         for (std::size_t k = i; k < tasks; k += arrays) expected = expected * 3 + k;
         EXPECT_EQ(some[i].read()(0), expected);
       }
-    rt.wait_all();
+    EXPECT_TRUE(quiet());
   }
-  EXPECT_EQ(rt.report().records, 0u);
-  EXPECT_EQ(rt.report().arrays, 0u);
+  EXPECT_GT(inside.ordered_aside(), 0u);
+  const troupe::runtime_report r = rt.inside().report();
+  EXPECT_EQ(r.records, 0u);
+  EXPECT_EQ(r.arrays, 0u);
 }
 
 // The runtime ends while threads submit: each future is either done or says that the runtime was stopped.
 TEST(submitters, are_told_when_the_runtime_ends_meanwhile) {
   for (int round = 0; round < 20; ++round) {
-    auto rt = std::make_unique<troupe::runtime>(troupe::options{.threads = 2});
+    auto rt = std::make_unique<test::open_runtime>(troupe::options{.threads = 2});
+    if (round % 2 == 0) rt->inside().placement_actor().insist_on_sides();
     std::vector<number> arrays;
     for (int i = 0; i < 4; ++i) arrays.push_back(rt->filled<value>({1}, troupe::tiles(1), 0));
     std::atomic<int> going{0};
@@ -226,7 +238,7 @@ TEST(submitters, are_told_when_the_runtime_ends_meanwhile) {
           }
       });
     while (going.load() < 4) std::this_thread::yield();
-    rt->shutdown(std::chrono::milliseconds(round));
+    rt->inside().shutdown(std::chrono::steady_clock::now() + std::chrono::milliseconds(round));
     for (std::thread& t : all) t.join();
   }
 }

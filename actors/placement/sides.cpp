@@ -1,0 +1,64 @@
+// What this file is for: when threads that submit order their tasks themselves.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include "actors/placement/placement.hpp"
+
+namespace troupe::detail {
+
+static_assert(in_flight::sides == side_turns::sides);
+
+// True if nothing has to be decided about calls on whole tiles: there is one executor, and no trace.
+bool placement::may_order_aside() const { return releases_early() && executors_.size() == 1 && !trace_.is_on(); }
+
+// Decides, after some mail was handled, whether threads that submit are to order tasks themselves.
+void placement::look_at_sides(std::size_t fetched, std::size_t lanes) {
+  if (turns_.aside().are_wanted()) {
+    if (side_policy_.is_to_stop(aside_.ordered())) turns_.aside().stop();
+    return;
+  }
+  if (side_policy_.is_to_begin(fetched, lanes)) begin_sides();
+}
+
+void placement::begin_sides() {
+  if (!may_order_aside() || ending_.has_begun()) return;
+  if (!aside_.exist()) {
+    if (!aside_.make()) return;
+    in_flight_.count_sides();
+  }
+  begin_generation();
+}
+
+void placement::begin_generation() {
+  turns_.aside().renew();
+  mail_.await_posting();
+}
+
+// Begins another generation if arrays are missed, and lets it count once there is no mail. Tasks that are ordered aside
+// from now on have numbers behind all whose predictions hold no more.
+void placement::settle_generation() {
+  aside_.even_out();
+  if (!mail_.work().empty()) return;
+  if (turns_.aside().is_settled()) {
+    if (mail_.count() != 0 || !aside_.take_refused()) return;
+    begin_generation();
+  }
+  if (mail_.count() == 0) turns_.aside().note_empty();
+}
+
+void placement::insist_on_sides() {
+  with_turn([&] {
+    side_policy_.insist();
+    if (!turns_.aside().are_wanted()) begin_sides();
+  });
+  take_settled_turn();
+  settle_sides();
+  leave_turn();
+}
+
+std::uint64_t placement::ordered_aside() {
+  std::uint64_t n = 0;
+  with_turn([&] { n = aside_.ordered(); });
+  return n;
+}
+
+}  // namespace troupe::detail
