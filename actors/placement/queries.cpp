@@ -167,6 +167,24 @@ runtime_report placement::report() {
   return r;
 }
 
+// ---- for tests -------------------------------------------------------------------------------------------------------
+
+void placement::insist_on_sides() {
+  with_turn([&] {
+    side_policy_.insist();
+    if (!turns_.aside().are_wanted()) begin_sides();
+  });
+  take_settled_turn();
+  settle_sides();
+  leave_turn();
+}
+
+std::uint64_t placement::ordered_aside() {
+  std::uint64_t n = 0;
+  with_turn([&] { n = aside_.ordered(); });
+  return n;
+}
+
 // ---- the end --------------------------------------------------------------------------------------------------------
 
 void placement::refuse_claimed(task_record& t) {
