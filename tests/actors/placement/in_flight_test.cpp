@@ -77,6 +77,36 @@ TEST(in_flight, looks_at_a_large_bound_now_and_then_and_at_a_small_one_always) {
   EXPECT_TRUE(large.may_be_at_bound());
 }
 
+TEST(in_flight, counts_what_each_side_submits) {
+  in_flight f(1'024);
+  f.count_sides();
+  submit(f, 2);
+  f.note_submitted_aside(0);
+  f.note_submitted_aside(in_flight::sides - 1);
+  EXPECT_EQ(f.submitted(), 4u);
+  EXPECT_EQ(f.count(), 4u);
+  retire(f, 3);
+  EXPECT_FALSE(f.all_retired());
+  f.note_retired_outside(1);
+  EXPECT_TRUE(f.none());
+  EXPECT_TRUE(f.all_retired());
+}
+
+TEST(in_flight, has_each_side_look_at_a_large_bound_now_and_then) {
+  in_flight f(64 * in_flight::look_every);
+  f.count_sides();
+  submit(f, 1);
+  EXPECT_TRUE(f.may_be_at_bound(1));
+  f.note_submitted_aside(1);
+  EXPECT_FALSE(f.may_be_at_bound(1));
+  EXPECT_TRUE(f.may_be_at_bound(2));
+  for (std::uint64_t i = 1; i < in_flight::look_every; ++i) f.note_submitted_aside(1);
+  EXPECT_TRUE(f.may_be_at_bound(1));
+  in_flight small(64 * in_flight::look_every - 1);
+  small.note_submitted_aside(1);
+  EXPECT_TRUE(small.may_be_at_bound(1));
+}
+
 TEST(in_flight, holds_a_thread_back_until_a_quarter_has_drained) {
   in_flight f(9);  // goes on at 6
   submit(f, 9);

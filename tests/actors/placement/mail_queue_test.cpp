@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include <troupe/detail/task.hpp>
 
 #include "actors/placement/mail_queue.hpp"
@@ -26,12 +28,15 @@ TEST_F(mail_test, is_fetched_in_the_order_in_which_it_was_posted) {
   std::atomic<std::uint64_t> counter{5};
   EXPECT_FALSE(queue.maybe());
   task_record* const first = &other;
-  EXPECT_EQ(queue.submit({&first, 1}, counter, false), 1u);
+  std::vector<const task_record*> noted;
+  const auto note = [&](const task_record& t) { noted.push_back(&t); };
+  EXPECT_EQ(queue.submit({&first, 1}, counter, false, note), 1u);
+  EXPECT_EQ(noted, std::vector<const task_record*>{&other});
   EXPECT_EQ(queue.post(mail(&task, mail::returned)), 2u);
   EXPECT_EQ(counter, 6u);
   EXPECT_TRUE(queue.maybe());
   EXPECT_TRUE(queue.work().empty());
-  queue.fetch(1);
+  EXPECT_GE(queue.fetch(1), 1u);
   EXPECT_EQ(queue.count(), 0u);
   ASSERT_EQ(queue.work().size(), 2u);
   EXPECT_EQ(queue.work()[0].what(), mail::submitted);

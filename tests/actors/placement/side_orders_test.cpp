@@ -45,8 +45,8 @@ struct side_orders_test : testing::Test {
   }
   // Returns whether the task is ordered aside, and orders it then.
   bool order_aside(std::size_t side, task_record& t) {
-    bool told = false;
-    if (!turns.try_take(side, told)) return false;
+    bool asked = false;
+    if (!turns.try_take(side, asked)) return false;
     const bool may = sides.may_take(turns, side, t);
     if (may) {
       t.marks |= mark_early;

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <functional>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "actors/placement/side_policy.hpp"
@@ -26,8 +28,8 @@ struct submission_test : testing::Test {
       s.complete(s.submitted({{a, access_mode::update}, {b, access_mode::read}}));
     }
   }
-  // Two threads submit more than one turn gets done.
-  void crowd() {
+  // Two threads submit more than one turn gets done, and this task, if it is one.
+  void crowd(task_record* last = nullptr) {
     std::vector<task_record*> all;
     for (std::size_t i = 0; i < troupe::detail::side_policy::begin_after; ++i)
       all.push_back(s.task({{s.array(), access_mode::write}}));
@@ -36,6 +38,7 @@ struct submission_test : testing::Test {
         on_a_thread([&] {
           for (std::size_t i = half; i < half + all.size() / 2; ++i) s.placement_actor->submit(all[i], false);
         });
+      if (last) s.placement_actor->submit(last, false);
     });
     s.complete_all();
   }
@@ -105,6 +108,34 @@ TEST_F(submission_test, come_after_what_was_posted_before) {
   EXPECT_FALSE(s.is_out(second));
   s.complete(first);
   EXPECT_TRUE(s.is_out(second));
+  expect_all_counted();
+}
+
+// Has tasks submitted while a turn is held, and when it has just been left.
+struct hooks final : task_listener {
+  std::function<void()> in_turn, behind_turn;
+  void granted(task_record&) override { in_turn(); }
+  void retired(task_record&) override {}
+  void after_turn() override {
+    if (behind_turn) std::exchange(behind_turn, nullptr)();
+  }
+};
+
+TEST_F(submission_test, come_after_what_was_posted_when_threads_were_not_asked_to_yet) {
+  array_core* const a = s.array();
+  task_record *const first = s.task({{a, access_mode::update}}), *const second = s.task({{a, access_mode::update}});
+  hooks h;
+  h.in_turn = [&] { on_a_thread([&] { s.placement_actor->submit(first, false); }); };
+  h.behind_turn = [&] { on_a_thread([&] { s.placement_actor->submit(second, false); }); };
+  task_record* const look = s.task({{s.array(), access_mode::read}});
+  look->kind = task_kind::host_access;
+  s.extra(look).listener = &h;
+  crowd(look);
+  EXPECT_FALSE(is_aside(second));
+  EXPECT_LT(first->id, second->id);
+  EXPECT_TRUE(s.is_done(first) || s.is_out(first));
+  s.placement_actor->report_done({&look, 1}, nullptr);
+  EXPECT_TRUE(is_aside(submitted_outside({{s.array(), access_mode::update}}))) << "they are asked to by now";
   expect_all_counted();
 }
 

@@ -81,15 +81,20 @@ TEST(turns, count_the_threads_that_are_active) {
 
 TEST(turns, are_over_for_those_who_changed_something_while_one_was_held) {
   turns t(100);
-  EXPECT_TRUE(t.is_over(t.left())) << "none is held";
+  const auto held_now = [&] {
+    turns::held h;
+    t.note_held(h);
+    return h;
+  };
+  EXPECT_TRUE(t.is_over(held_now())) << "none is held";
   t.take();
-  const std::uint64_t then = t.left();
+  const turns::held then = held_now();
   EXPECT_FALSE(t.is_over(then));
   t.leave();
   EXPECT_TRUE(t.is_over(then));
   t.take();
   EXPECT_TRUE(t.is_over(then)) << "another one is held";
-  EXPECT_FALSE(t.is_over(t.left()));
+  EXPECT_FALSE(t.is_over(held_now()));
 }
 
 }  // namespace

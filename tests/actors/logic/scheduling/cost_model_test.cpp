@@ -26,6 +26,18 @@ TEST(run_time, is_unknown_until_a_second_sample_came) {
   EXPECT_EQ(t.predicted_ns(), 100);
 }
 
+TEST(cost_model, finds_what_is_known_and_adds_nothing) {
+  cost_model m;
+  const detail::kernel_info k{.name = "kernel", .key = 1}, without_key{.name = "closure"};
+  EXPECT_EQ(m.find(k, 3, device_kind::cpu), nullptr);
+  run_time& known = m.of(k, 3, device_kind::cpu);
+  run_time& other = m.of(without_key, 3, device_kind::cpu);
+  for (logic::size_class s = 0; s < 200; ++s) m.of(k, s, device_kind::cuda);  // takes its shortcut
+  EXPECT_EQ(m.find(k, 3, device_kind::cpu), &known);
+  EXPECT_EQ(m.find(without_key, 3, device_kind::cpu), &other);
+  EXPECT_EQ(m.find(without_key, 4, device_kind::cpu), nullptr);
+}
+
 TEST(run_time, ignores_the_first_sample) {
   run_time t;
   t.learn(1e9f);
