@@ -5,9 +5,10 @@
 // Pure: no thread, no clock, no allocation in steady state. All calls come from the thread that holds placement's turn,
 // or a side turn for an order that is beside the main one, but for those that say otherwise. Meanwhile other threads
 // may release early successors (protocol/successors.hpp) and retire tasks that have released all of theirs
-// (placement/turnless_ends.hpp). A read is ordered after the last writer of what it reads; a write after the last
-// writer and all readers since. Edges that carry data (from a writer to a reader) also carry failure; edges that only
-// order do not.
+// (placement/turnless_ends.hpp).
+//
+// A read is ordered after the last writer of what it reads; a write after the last writer and all readers since.
+// Edges that carry data (from a writer to a reader) also carry failure; edges that only order do not.
 #pragma once
 
 #include <cstdint>
