@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Pure. Several threads that submit at the same time wait for one turn: side turns (side_turns.hpp) are worth trying.
-// They are not worth it if many tasks need the turn all the same, as each turn ends all side turns for a while: then
-// they are tried again only after more mail, twice as much each time.
+// Side turns are not worth it if many tasks need the turn all the same, as each turn ends all side turns for a while:
+// then they are tried again only after more mail, twice as much each time.
 #pragma once
 
 #include <algorithm>

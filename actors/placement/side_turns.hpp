@@ -7,10 +7,10 @@
 // of them. An array comes to a side with the first side turn that wants it, and leaves it as soon as a task that uses
 // it is posted for the turn: what the same threads submit after that has to come after it, so it is posted, too.
 //
-// Who an array belongs to holds for one generation. A new one, in which all arrays are free again, begins in a turn;
-// there are no side turns until the mail has been empty once since: then all that was posted in the generation before
-// is ordered. Mail is posted with a lock of the mailbox held, and so is the mark at its arrays: whoever has waited for
-// these locks after it began a generation finds all mail that was marked with an older one.
+// The owner of an array is its owner for one generation. A new one, in which all arrays are free again, begins in a
+// turn; there are no side turns until the mail has been empty once since: then all that was posted in the generation
+// before is ordered. Mail is posted with a lock of the mailbox held, and so is the mark at its arrays: whoever has
+// waited for these locks after it began a generation finds all mail that was marked with an older one.
 #pragma once
 
 #include <array>
@@ -49,7 +49,7 @@ class side_turns {
       const std::uint64_t now = state_.load(std::memory_order_relaxed);
       if (generation(now) == 0) return false;
       if (is_open(now) && begin(side)) {
-        // Whoever closes sees the side turn, or it is seen here; and see note_held.
+        // The holder of the turn sees this side turn, or its closing is seen here; and see note_held.
         std::atomic_thread_fence(std::memory_order_seq_cst);
         if (is_open(state_.load(std::memory_order_acquire))) return true;
         told = leave(side) || told;
