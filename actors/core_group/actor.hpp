@@ -13,6 +13,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,7 @@
 #include "actors/core_group/worker_threads.hpp"
 #include "actors/execution/graph_run.hpp"
 #include "actors/execution/open_runs.hpp"
+#include "actors/logic/scheduling/sharing_trial.hpp"
 #include "actors/protocol/clock.hpp"
 
 namespace troupe::detail {
@@ -49,6 +51,7 @@ class group_actor final : public core_group,
   }
 
   void run_tasks(std::span<task_record* const> tasks, attention who) override;
+  void run_own(task_record& t, std::size_t number, attention who) override;
   void after_turn() override;
   bool wants_after_turn() const override { return owed_.any(); }
   int sleepers() const override { return parking_.sleepers(); }
@@ -98,6 +101,7 @@ class group_actor final : public core_group,
   bool left_alone() const override;
   bool work_overdue() const override;
   void all_asleep() override {
+    pauses_.fetch_add(1, std::memory_order_relaxed);
     if (idle_) idle_(idle_context_);
   }
 
@@ -113,6 +117,10 @@ class group_actor final : public core_group,
   // A thread asks for the network's part when it has had nothing to do for so long, and not so soon after batches.
   static constexpr std::chrono::nanoseconds network_patience = std::chrono::microseconds(5);
   static constexpr std::chrono::nanoseconds network_pause = std::chrono::milliseconds(1);
+  // Tasks of a thread after which the ended ones of all threads are counted, and the mean time of bodies from which on
+  // it makes no difference whether they are shared as tiny ones; see logic::sharing_trial.
+  static constexpr std::uint64_t tasks_between_counts = 256;
+  static constexpr std::chrono::nanoseconds tiny = std::chrono::microseconds(1);
   // Work for which one sleeping thread is woken.
   static constexpr float wake_worth_ns = 10'000.0f;
   std::uint64_t ticks_of(std::chrono::nanoseconds t) const {
@@ -156,6 +164,7 @@ class group_actor final : public core_group,
   bool takes_long(const task_record&, const task_queue::share&) const;
   void release_successors(worker&, task_record&, task_queue::share&);
   void run_of_share(worker&, task_record&, task_queue::share&);
+  void try_sharing(worker&);
   bool work_once(worker&);
   bool pass_line(worker&);
   bool steal(worker&);
@@ -195,6 +204,9 @@ class group_actor final : public core_group,
   mutable std::uint32_t seen_takes_ = 0;         // under parking's lock
   std::atomic<const worker*> looking_{nullptr};  // the thread that ran dry last
   std::atomic<int> lookers_{0};                  // threads that look for work
+  std::atomic<std::uint64_t> pauses_{0};         // times that all threads were asleep
+  std::mutex trial_lock_;
+  logic::sharing_trial trial_;  // under its lock
   outside outside_;
   line_passers passers_;
 };

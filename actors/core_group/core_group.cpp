@@ -42,6 +42,7 @@ group_actor::group_actor(core_group_options o, placement& p, wait_table& b, open
           [this](std::shared_ptr<worker> w) { return main_of(std::move(w)); }),
       queue_(options_.facts.slots),
       parking_(options_.facts.slots, options_.spare_threads_max, *this, ticks_of(usual_wake_up)),
+      trial_(ticks_of(tiny)),
       outside_(ticks_of(network_patience), ticks_of(network_pause)),
       passers_(tick_ns_) {
   runs_.add(*this);
@@ -68,6 +69,12 @@ void group_actor::run_tasks(std::span<task_record* const> tasks, attention who) 
     if (handed == 0) return;
   }
   call_threads(handed, who);
+}
+
+void group_actor::run_own(task_record& t, std::size_t number, attention who) {
+  task_record* const one = &t;
+  queue_.push_own({&one, 1}, number % task_queue::own_lanes);
+  call_threads(1, who);
 }
 
 void group_actor::after_turn() { wake_owed(); }
@@ -157,11 +164,11 @@ bool group_actor::left_alone() const {
 bool group_actor::work_overdue() const {
   // A recent turn is no proof: threads of other groups may take turns all the time and not look at this queue.
   const std::uint32_t takes = queue_.takes();
-  const bool nobody_came = queue_.size() != 0 && takes == seen_takes_;
+  const bool nobody_came = !queue_.empty() && takes == seen_takes_;
   seen_takes_ = takes;
   if (nobody_came || left_alone() || placement_.is_work_elsewhere(this)) return true;
   return placement_.is_stale(ticks()) &&
-         (placement_.has_mail() || queue_.size() != 0 || something_held() || runs_.any(options_.facts.id));
+         (placement_.has_mail() || !queue_.empty() || something_held() || runs_.any(options_.facts.id));
 }
 
 // ---- threads --------------------------------------------------------------------------------------------------------
@@ -173,7 +180,7 @@ bool group_actor::is_stalled() const { return left_alone() && !stopping_.load() 
 bool group_actor::is_worth_looking() const {
   return placement_.active() <= 1 || placement_.took_last_turn() ||
          queue_.stealable_ns() >= task_queue::worth_sharing_ns ||
-         (awake_.load(std::memory_order_relaxed) <= 1 && queue_.size() != 0) || placement_.has_stale_mail(ticks()) ||
+         (awake_.load(std::memory_order_relaxed) <= 1 && !queue_.empty()) || placement_.has_stale_mail(ticks()) ||
          runs_.any(options_.facts.id) || placement_.is_work_elsewhere(this);
 }
 
@@ -281,7 +288,7 @@ void group_actor::work_on(worker& self) {
           // A short rest lets the next tasks accumulate; not what other nodes wait for.
           const bool few = self.counts().tasks.load(std::memory_order_relaxed) - before < 8;
           rest = few ? std::min(rest + 1, rest_max) : rest / 2;
-          if (queue_.size() == 0 && !self.network.polls)
+          if (queue_.empty() && !self.network.polls)
             for (int i = 0; i < rest && queue_.stealable_ns() < task_queue::worth_sharing_ns; ++i) spin_lock::pause();
           continue;
         }

@@ -1,51 +1,31 @@
-// What this file is for: the ready tasks of one core group, how much work they are, and how much of it one thread
-// takes.
+// What this file is for: the ready tasks of one core group, and how many of those that it makes ready a thread keeps.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <span>
 
 #include <troupe/detail/task.hpp>
 
-#include <troupe/detail/spin_lock.hpp>
-#include "actors/logic/scheduling/ready_queue.hpp"
+#include "actors/core_group/ready_tasks.hpp"
 #include "actors/protocol/executor.hpp"
 
 namespace troupe::detail {
 
-/// The ready tasks of a core group. Any thread may call; counts may be read without taking the lock.
-class task_queue {
+/// The ready tasks of a core group. Any thread may call.
+///
+/// They are in lanes, each with a lock of its own. The first has tasks of all priorities. Into the others go tasks of
+/// the usual one, each lane's from few threads, which would wait for each other at one lock. Tasks of a higher priority
+/// go before them, those of a lower one after; of the rest a thread takes now from one lane and now from another.
+class task_queue : public task_worth {
  public:
-  /// Most tasks that a thread takes at once, and the predicted work after which it takes no more: long tasks spread
-  /// over the threads.
-  static constexpr std::size_t batch_max = 32;
-  static constexpr float batch_ns = 80'000.0f;
-  /// Work that a task which was never timed is worth to another thread.
-  static constexpr float unknown_ns = 20'000.0f;
-  /// Work below which a batch is not divided between threads.
-  static constexpr float min_shareable_ns = 1'000.0f;
-  /// Least time that other threads must save by taking work, or it is not left to them.
-  static constexpr float worth_sharing_ns = 300.0f;
-  /// Cost of moving a task to another core: its record and its data's state travel.
-  static constexpr float move_ns = 200.0f;
-
-  /// Returns the priority of a task; without options 0.
-  static int priority_of(const task_record& t) { return t.extra ? t.extra->options.priority : 0; }
-  /// Returns what another thread would save by running a task that is predicted to take `ns`; 0: it was never timed.
-  static float worth_of(float ns) { return ns > 0 ? std::max(0.0f, ns - move_ns) : unknown_ns; }
-
-  /// The predictions of a batch, in sums: records may be gone as soon as other threads can take them.
-  struct sums {
-    float ns = 0;         ///< of all its tasks
-    float first_ns = 0;   ///< of the first
-    float beside_ns = 0;  ///< that another thread would save by running all but the first
-  };
+  /// Lanes beside the first.
+  static constexpr std::size_t own_lanes = 8;
 
   /// What a thread takes until it reports: from the queue, and of what its tasks make ready.
   struct share {
@@ -56,189 +36,145 @@ class task_queue {
     bool open = true;              ///< false: no more is taken, so that what has ended is reported soon
     unsigned kept = 0;             ///< of what its tasks make ready
     std::uint64_t kept_since = 0;  ///< ticks when it kept the first
+    bool moves_cost = true;        ///< see task_worth::worth_of
     void add(float predicted_ns) {
       ++tasks;
       ns += predicted_ns;
       ahead_ns += predicted_ns;
-      worth_ns += worth_of(predicted_ns);
+      worth_ns += worth_of(predicted_ns, moves_cost);
     }
     /// Notes that a task of the share begins, and that so many are left: others may have taken some.
     void begins(float predicted_ns, std::size_t left) {
       ahead_ns = left == 0 ? 0 : ahead_ns - predicted_ns;
-      worth_ns = left == 0 ? 0 : worth_ns - worth_of(predicted_ns);
+      worth_ns = left == 0 ? 0 : worth_ns - worth_of(predicted_ns, moves_cost);
     }
     /// Returns the sums of the tasks that have not begun, so many.
     sums ahead(std::size_t n) const { return {.ns = ahead_ns, .beside_ns = n > 1 ? worth_ns : 0.0f}; }
   };
   /// True if a thread with that share and so many tasks ahead is to keep one more, which its last task has just made
   /// ready, rather than put it into the queue. It does if it has none ahead: what the task reads is in its caches, and
-  /// to pass through the queue costs a lock of all threads. One more only if nothing waits in the queue and it is not
+  /// to pass through the queue costs a lock. One more only if nothing waits in the queue and it is not
   /// worth the move: tasks run nearly in the order in which they became ready, as their records lie in memory. None
   /// while a task of a higher priority than that of tasks without options waits in the queue.
   bool is_to_keep(const share& s, std::size_t ahead) const {
-    if (!s.open || s.tasks >= batch_max || s.ns >= batch_ns || is_urgent_.load(std::memory_order_relaxed)) return false;
-    return ahead == 0 || (size() == 0 && is_indivisible(s.ahead_ns, s.worth_ns));
+    if (!s.open || s.tasks >= batch_max || s.ns >= batch_ns || lanes_[0].first() == ready_tasks::standing::before)
+      return false;
+    return ahead == 0 || (empty() && ready_tasks::is_indivisible(s.ahead_ns, s.worth_ns, takers_));
   }
 
   explicit task_queue(int takers) : takers_(static_cast<std::size_t>(std::max(1, takers))) {}
 
-  void push(std::span<task_record* const> tasks) {
-    std::lock_guard hold(lock_);
-    for (task_record* t : tasks) {
-      const entry e = entry_of(*t);
-      ready_.push(e, priority_of(*t));
-      came(e);
-    }
-    note_added();
+  void push(std::span<task_record* const> tasks) { lanes_[0].push(tasks); }
+  /// Adds tasks of the usual priority to a lane of the calling thread's, below own_lanes.
+  void push_own(std::span<task_record* const> tasks, std::size_t lane) {
+    const std::size_t used = lane + 2;  // lanes, with the first
+    for (std::size_t now = used_.load(std::memory_order_seq_cst); now < used;)
+      if (used_.compare_exchange_weak(now, used, std::memory_order_seq_cst)) break;
+    lanes_[lane + 1].push(tasks);
   }
   /// Puts a task that was taken and not started back, ahead of those of its priority.
-  void put_back(task_record& t) {
-    std::lock_guard hold(lock_);
-    const entry e = entry_of(t);
-    ready_.push_front(e, priority_of(t));
-    came(e);
-    note_added();
+  void put_back(task_record& t) { lanes_[0].put_back(t); }
+  /// Takes a fair share of the tasks of a lane, but no less work than is worth dividing; returns how many. `out` has
+  /// room for batch_max. `own`: the lane that the calling thread uses itself, and prefers. `turn`: another one each
+  /// time, and for each thread.
+  std::size_t take_batch(task_record** out, sums* of = nullptr, std::size_t own = 0, std::size_t turn = 0) {
+    const bool cost = moves_cost();
+    const std::size_t used = used_.load(std::memory_order_relaxed);
+    if (used == 1) return lanes_[0].take_batch(out, takers_, cost, of);
+    const ready_tasks::standing first = lanes_[0].first();
+    if (first == ready_tasks::standing::before)
+      if (const std::size_t n = lanes_[0].take_batch(out, takers_, cost, of)) return n;
+    const std::size_t from = first == ready_tasks::standing::after ? 1 : 0;
+    const bool may_be_own = turn % own_turns != 0;
+    const std::size_t begin = may_be_own ? turn : turn / own_turns;  // in time each lane, whatever their number
+    // A lane whose lock another thread has is left to that one, if there is another lane with tasks.
+    bool busy = false;
+    if (own + 1 < used && may_be_own)
+      if (const std::size_t n = lanes_[own + 1].try_take_batch(out, takers_, cost, of, busy)) return n;
+    for (std::size_t i = 0; i < used - from; ++i)
+      if (const std::size_t n = lanes_[from + (begin + i) % (used - from)].try_take_batch(out, takers_, cost, of, busy))
+        return n;
+    for (std::size_t i = 0; i < used - from && busy; ++i)
+      if (const std::size_t n = lanes_[from + (begin + i) % (used - from)].take_batch(out, takers_, cost, of)) return n;
+    return from == 0 ? 0 : lanes_[0].take_batch(out, takers_, cost, of);
   }
-  /// Takes a fair share of the tasks, but no less work than is worth dividing; returns how many. `out` has room for
-  /// batch_max.
-  std::size_t take_batch(task_record** out, sums* of = nullptr) {
-    if (size() == 0) return 0;
-    std::lock_guard hold(lock_);
-    const std::size_t fair_share = ready_.size() / (2 * takers_);
-    std::size_t n = 0;
-    float work = 0, worth = 0;
-    while (n < batch_max && (n < fair_share || is_indivisible(work, worth))) {
-      const entry e = ready_.pop();
-      if (!e) break;
-      if (of) {
-        of->ns += e.ns;
-        if (n == 0)
-          of->first_ns = e.ns;
-        else
-          of->beside_ns += worth_of(e.ns);
-      }
-      out[n++] = e.task;
-      worth += worth_of(e.ns);
-      went(e);
-      work += work_of(e.ns);
-      if (work >= batch_ns) break;
-    }
-    note_taken();
-    return n;
-  }
-  /// Takes the first task, among the first 64, of a higher priority than `above` or for which `fits(predicted ns)`;
-  /// null: none.
+  /// Takes the first task, among the first 64 of a lane, of a higher priority than `above` or for which
+  /// `fits(predicted ns)`; null: none.
   template <class Fits>
   task_record* take_passing(int above, Fits&& fits) {
-    if (size() == 0) return nullptr;
-    std::lock_guard hold(lock_);
-    task_record* got = nullptr;
-    ready_.take_first(
-        reach, [&](const entry& e) { return !got && (priority_of(*e.task) > above || fits(e.ns)); },
-        [&](const entry& e) {
-          got = e.task;
-          went(e);
-        });
-    if (got) note_taken();
-    return got;
+    const bool is_late = lanes_[0].first() == ready_tasks::standing::after;
+    for (ready_tasks& l : used().subspan(is_late ? 1 : 0))
+      if (task_record* t = l.take_passing(above, fits)) return t;
+    return is_late ? lanes_[0].take_passing(above, fits) : nullptr;
   }
-  /// Takes the task `t` if it is among the newest 64; true if it was.
+  /// Takes the task `t` if it is among the newest 64 of a lane; true if it was.
   bool take(task_record& t) {
-    std::lock_guard hold(lock_);
-    const bool found = ready_.take({&t}, reach);  // of another task nothing may be read: others write it
-    if (found) went(entry_of(t));
-    note_taken();
-    return found;
+    for (ready_tasks& l : used())
+      if (l.size() != 0 && l.take(t)) return true;
+    return false;
   }
-  /// Takes the newest tasks that `wanted` agrees to; see executor::take_back.
+  /// Takes tasks that `wanted` agrees to, the newest of a lane first, and those of the first lane last, where tasks of
+  /// a higher priority are; see executor::take_back.
   template <class Wanted>
   std::size_t take_newest(std::span<task_record*> room, Wanted&& wanted) {
-    std::lock_guard hold(lock_);
     std::size_t n = 0;
-    ready_.take_newest(
-        room.size(), [&](const entry& e) { return wanted(*e.task); },
-        [&](const entry& e) {
-          went(e);
-          room[n++] = e.task;
-        });
-    note_taken();
-    return n;
+    for (ready_tasks& l : used().subspan(1))
+      if (n < room.size()) n += l.take_newest(room.subspan(n), wanted);
+    return n < room.size() ? n + lanes_[0].take_newest(room.subspan(n), wanted) : n;
   }
 
-  std::size_t size() const { return size_.load(std::memory_order_relaxed); }
+  bool empty() const {
+    const auto lanes = used();
+    return std::all_of(lanes.begin(), lanes.end(), [](const ready_tasks& l) { return l.size() == 0; });
+  }
+  std::size_t size() const {
+    return sum<std::size_t>([](const ready_tasks& l) { return l.size(); });
+  }
   /// Returns the size, sequentially consistent: for a thread that has just announced that it goes to sleep.
-  std::size_t size_now() const { return size_.load(std::memory_order_seq_cst); }
+  std::size_t size_now() const {
+    return sum<std::size_t>([](const ready_tasks& l) { return l.size_now(); });
+  }
   /// Returns how often tasks have been taken: as long as it stays the same, no thread has come.
-  std::uint32_t takes() const { return takes_.load(std::memory_order_relaxed); }
+  std::uint32_t takes() const {
+    return sum<std::uint32_t>([](const ready_tasks& l) { return l.takes(); });
+  }
   /// Returns what other threads would save by running the tasks: less than their work, as moving them has a price.
-  float stealable_ns() const { return published_worth_.load(std::memory_order_relaxed); }
+  float stealable_ns() const {
+    return sum<float>([cost = moves_cost()](const ready_tasks& l) { return l.stealable_ns(cost); });
+  }
+  /// False if tasks cost the same on any core.
+  bool moves_cost() const { return moves_cost_.load(std::memory_order_relaxed); }
+  void set_moves_cost(bool now) {
+    if (now != moves_cost()) moves_cost_.store(now, std::memory_order_relaxed);
+  }
   /// Returns the load of the early tasks among them.
   unplaced_load unplaced() const {
-    std::lock_guard hold(lock_);
-    return unplaced_;
+    unplaced_load all;
+    for (const ready_tasks& l : used()) {
+      const unplaced_load of = l.unplaced();
+      all.tasks += of.tasks;
+      all.ns += of.ns;
+    }
+    return all;
   }
 
  private:
-  // How many tasks from the end `take` looks at, and from the beginning `take_passing`.
-  static constexpr std::size_t reach = 64;
+  // Of so many times, a thread takes one from whichever lane's turn it is, though there are tasks in its own.
+  static constexpr std::size_t own_turns = 4;
 
-  // A task with its predicted time: a thread that takes a batch does not read records that another core wrote.
-  struct entry {
-    task_record* task = nullptr;
-    float ns = 0;
-    bool early = false;
-    explicit operator bool() const { return task != nullptr; }
-    bool operator==(const entry& o) const { return task == o.task; }
-  };
-
-  // True if so much work is not worth dividing between threads; `worth`: what others would save.
-  bool is_indivisible(float work, float worth) const {
-    return work < min_shareable_ns && (worth < worth_sharing_ns || takers_ == 1);
-  }
-  static entry entry_of(task_record& t) { return {&t, t.predicted_ns, (t.marks & mark_early) != 0}; }
-  void came(const entry& e) {
-    worth_ns_ += worth_of(e.ns);
-    if (!e.early) return;
-    ++unplaced_.tasks;
-    unplaced_.ns += e.ns;
-  }
-  void went(const entry& e) {
-    worth_ns_ -= worth_of(e.ns);
-    if (!e.early) return;
-    --unplaced_.tasks;
-    unplaced_.ns -= e.ns;
-  }
-  // Predicted work of a task in a batch; tasks that were never timed fill a batch, and so go one at a time.
-  static float work_of(float ns) { return ns > 0 ? ns : batch_ns; }
-  // Publishes the counts after tasks were added. Sequentially consistent: the adding thread looks at the sleepers next,
-  // and must not do so too early. A thread that takes tasks has no one to notify.
-  void note_added() {
-    note_urgency();
-    published_worth_.store(worth_ns_, std::memory_order_relaxed);
-    size_.store(ready_.size(), std::memory_order_seq_cst);
-  }
-  void note_taken() {
-    if (ready_.empty()) worth_ns_ = 0;
-    if (unplaced_.tasks == 0) unplaced_.ns = 0;
-    takes_.store(takes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // one writer, by the lock
-    note_urgency();
-    published_worth_.store(worth_ns_, std::memory_order_relaxed);
-    size_.store(ready_.size(), std::memory_order_relaxed);
-  }
-  void note_urgency() {
-    if (const bool now = ready_.begins_above(0); now != is_urgent_.load(std::memory_order_relaxed))
-      is_urgent_.store(now, std::memory_order_relaxed);
+  std::span<ready_tasks> used() { return {lanes_.data(), used_.load(std::memory_order_seq_cst)}; }
+  std::span<const ready_tasks> used() const { return {lanes_.data(), used_.load(std::memory_order_seq_cst)}; }
+  template <class T, class Of>
+  T sum(Of&& of) const {
+    T all = of(lanes_[0]);
+    for (const ready_tasks& l : used().subspan(1)) all += of(l);
+    return all;
   }
 
   const std::size_t takers_;
-  alignas(64) mutable spin_lock lock_;
-  logic::ready_queue<entry> ready_;
-  float worth_ns_ = 0;
-  unplaced_load unplaced_;
-  alignas(64) std::atomic<std::size_t> size_{0};
-  std::atomic<float> published_worth_{0};
-  std::atomic<bool> is_urgent_{false};  // the first has a higher priority than tasks without options
-  std::atomic<std::uint32_t> takes_{0};
+  std::atomic<std::size_t> used_{1};  // lanes that ever had a task
+  std::atomic<bool> moves_cost_{true};
+  std::array<ready_tasks, 1 + own_lanes> lanes_;
 };
 
 }  // namespace troupe::detail

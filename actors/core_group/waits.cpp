@@ -55,7 +55,7 @@ void group_actor::leave_slots(worker& self) {
   if (const std::size_t n = queue_.size_now(); n != 0 && (!restless || parking_.sleepers() != 0))
     wake(n, parking::nearness::far);
   placement_.take_turn(nullptr);  // mail, and tasks for which there was no slot
-  if (restless && queue_.size() != 0) make_spares(parking_.relieve());
+  if (restless && !queue_.empty()) make_spares(parking_.relieve());
 }
 
 void group_actor::come_back(worker& self, std::chrono::steady_clock::time_point until) {
@@ -112,7 +112,7 @@ bool group_actor::wait_inside(worker& self, task_record& awaited, wait_table& bo
 // ---- helping threads ------------------------------------------------------------------------------------------------
 
 bool group_actor::help_with(task_record& awaited, const std::function<void()>& begin) {
-  if (queue_.size() == 0 || !parking_.borrow_slot()) return false;
+  if (queue_.empty() || !parking_.borrow_slot()) return false;
   const bool mine = queue_.take(awaited);
   if (mine) {
     begin();

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <limits>
+#include <mutex>
 
 #include "actors/core_group/actor.hpp"
 #include "actors/execution/task_errors.hpp"
@@ -20,14 +21,15 @@ void group_actor::leave_to_others(worker& self, const task_queue::sums& taken) {
   if (parking_.sleepers() == 0) return;
   parking_.keep_watch();
   if (lookers_.load(std::memory_order_relaxed) > 0 || placement_.active() >= usable_cores_) return;
-  const float kept = std::min(taken.ns, taken.beside_ns + queue_.stealable_ns());
+  const float others = taken.beside_ns + queue_.stealable_ns();
+  const float kept = queue_.moves_cost() ? std::min(taken.ns, others) : others;
   const auto busy = static_cast<double>(self.counts().busy_ticks.load(std::memory_order_relaxed));
   const auto wake_up = static_cast<double>(parking_.wake_up());
   if (self.unshared.add(static_cast<double>(kept) / tick_ns_, wake_up, busy)) wake(1, parking::nearness::far);
 }
 
-// True if the tasks that a thread keeps take far longer than predicted: it is to report them, so that this is known. The
-// shortest are mostly not timed; after each four the clock is looked at.
+// True if the tasks that a thread keeps take far longer than predicted: it is to report them, so that this is known.
+// The shortest are mostly not timed; after each four the clock is looked at.
 bool group_actor::takes_long(const task_record& t, const task_queue::share& mine) const {
   if (t.measured_ns > task_queue::batch_ns) return true;
   if (mine.kept == 0 || mine.kept % 4 != 0) return false;
@@ -48,7 +50,7 @@ void group_actor::release_successors(worker& self, task_record& t, task_queue::s
   const auto queue = [&](std::size_t from) {
     if (from == n) return;
     if (placement_.releases_early()) {
-      queue_.push({ready + from, n - from});
+      sorted ? queue_.push_own({ready + from, n - from}, self.queue_lane()) : queue_.push({ready + from, n - from});
       queued += n - from;
     } else {  // the runtime has begun to end
       placement_.report_ready({ready + from, n - from});
@@ -86,7 +88,7 @@ void group_actor::release_successors(worker& self, task_record& t, task_queue::s
     call_threads(queued, attention::caller);
     wake_owed();
   }
-  if ((kept != 0 || queued != 0) && (self.batch.size() > 1 || queue_.size() != 0))
+  if ((kept != 0 || queued != 0) && (self.batch.size() > 1 || !queue_.empty()))
     leave_to_others(self, mine.ahead(self.batch.size()));
   // Last: the turn that this takes may be long, and others can have what is ready.
   if (join) placement_.report_ready({&join, 1});
@@ -101,22 +103,40 @@ void group_actor::run_of_share(worker& self, task_record& t, task_queue::share& 
     mine.open = false;  // they wait until the end is reported
 }
 
+// Finds out, now and then, whether tiny tasks end sooner if threads share them.
+void group_actor::try_sharing(worker& self) {
+  const std::uint64_t own = self.counts().tasks.load(std::memory_order_relaxed);
+  if (own - self.counted < tasks_between_counts || options_.facts.slots == 1) return;
+  self.counted = own;
+  std::unique_lock hold(trial_lock_, std::try_to_lock);
+  if (!hold) return;
+  logic::sharing_trial::moment all{.now = ticks(), .pauses = pauses_.load(std::memory_order_relaxed)};
+  const bool complete = threads_.try_each([&](const worker& w) {
+    all.tasks += w.counts().tasks.load(std::memory_order_relaxed);
+    all.bodies += w.counts().busy_ticks.load(std::memory_order_relaxed);
+  });
+  if (complete) queue_.set_moves_cost(!trial_.note(all));
+}
+
 bool group_actor::work_once(worker& self) {
   task_record* got[task_queue::batch_max];
   task_queue::sums taken;
-  if (const std::size_t n = queue_.take_batch(got, &taken)) {
+  if (const std::size_t n = queue_.take_batch(got, &taken, self.queue_lane(), self.visits++)) {
     found_work(self);
     if (self.network.polls) outside_.begins(self.network, n, got[0]->predicted_ns, ticks());
     for (std::size_t i = 1; i < n; ++i) self.batch.push(got[i]);
-    if (n > 1 || queue_.size() != 0) leave_to_others(self, taken);
+    if (n > 1 || !queue_.empty()) leave_to_others(self, taken);
     // Prefetches the next record while a body runs: another core filled it in.
     const auto fetch = [&](std::size_t i) {
       if (i < n) prefetch<sizeof(task_record) / 64>(got[i]);
     };
     fetch(1);
     const std::uint64_t begin = ticks();
-    task_queue::share mine{
-        .tasks = n, .ns = taken.ns, .ahead_ns = taken.ns - taken.first_ns, .worth_ns = taken.beside_ns};
+    task_queue::share mine{.tasks = n,
+                           .ns = taken.ns,
+                           .ahead_ns = taken.ns - taken.first_ns,
+                           .worth_ns = taken.beside_ns,
+                           .moves_cost = taken.moves_cost};
     const auto compare = [&] {
       self.compare(mine.ns, static_cast<float>(ticks() - begin) * static_cast<float>(tick_ns_));
     };
@@ -125,6 +145,7 @@ bool group_actor::work_once(worker& self) {
     if (n == 1 && self.batch.empty()) {
       placement_.report_done({got, 1}, this);
       compare();
+      try_sharing(self);
       return true;
     }
     self.done.push(got[0]);
@@ -137,6 +158,7 @@ bool group_actor::work_once(worker& self) {
     }
     report_done(self, this);
     compare();
+    try_sharing(self);
     return true;
   }
   if (placement_.take_turn(this)) {
@@ -151,12 +173,12 @@ bool group_actor::work_once(worker& self) {
 // Runs a task that may pass the line for slots, or takes a turn if there is mail; false: there is neither.
 bool group_actor::pass_line(worker& self) {
   be_awake(self, true);
-  if (queue_.size() == 0) return placement_.take_turn(this);
+  if (queue_.empty()) return placement_.take_turn(this);
   task_record* const t = passers_.choose(self, parking_, queue_, threads_);
   if (!t) return false;
   found_work(self);
   outside_.rest(self.network);
-  if (queue_.size() != 0) parking_.call_passer();
+  if (!queue_.empty()) parking_.call_passer();
   try {
     run_and_report(self, *t, this);
   } catch (...) {

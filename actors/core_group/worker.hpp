@@ -48,7 +48,8 @@ struct workplace {
 /// marked.
 class worker {
  public:
-  worker(const workplace& where, int n) : number(n), search{.patience = where.patience}, at_(where) {}
+  worker(const workplace& where, int n)
+      : number(n), visits(static_cast<std::size_t>(n)), search{.patience = where.patience}, at_(where) {}
 
   // ---- bodies -------------------------------------------------------------------------------------------------------
   /// Runs the task unless it is cancelled first; afterwards it is done for all that wait for it. True if its body has
@@ -109,7 +110,11 @@ class worker {
 
   parking::thread parking_state;
   trace_lane lane;
-  bool active = false;  // counted as awake
+  bool active = false;        // counted as awake
+  std::size_t visits = 0;     // to the queue
+  std::uint64_t counted = 0;  // of its tasks, when those of all threads were counted last
+  /// Returns the lane of the queue that it uses.
+  std::size_t queue_lane() const { return static_cast<std::size_t>(number) % task_queue::own_lanes; }
   /// A thread that has run dry looks for work before it sleeps.
   struct idle_search {
     logic::patience patience;

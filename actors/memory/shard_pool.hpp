@@ -52,9 +52,7 @@ class shard_pool {
   void give_chain(T* first, T* last, std::size_t n) noexcept {
     shard& s = shards_[shard_of_thread()];
     std::lock_guard hold(s.lock);
-    last->next = s.free;
-    s.free = first;
-    s.count.store(s.count.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+    s.add(first, last, n);
     s.given += n;
   }
   std::size_t in_use() const {
@@ -88,12 +86,10 @@ class shard_pool {
       }
       std::lock_guard hold(slabs_lock_);
       free_slabs_beyond(keep_bytes / slab_bytes);
-      for (T* items : slabs_)
-        for (std::size_t i = slab_items; i != 0; --i) {
-          items[i - 1].next = shards_[0].free;
-          shards_[0].free = &items[i - 1];
-        }
-      shards_[0].count = slabs_.size() * slab_items;
+      for (T* items : slabs_) {
+        chain_up(items);
+        shards_[0].add(items, items + slab_items - 1, slab_items);
+      }
     }
     for (shard& s : shards_) s.lock.unlock();
     return idle;
@@ -107,8 +103,21 @@ class shard_pool {
   struct alignas(64) shard {
     mutable spin_lock lock;
     T* free = nullptr;
+    T* last = nullptr;                  // of the chain, unless it is empty
     std::atomic<std::size_t> count{0};  // changed under the lock, read without
     std::size_t taken = 0, given = 0;
+    // Puts `n` items before the others.
+    void add(T* first_of, T* last_of, std::size_t n) {
+      last_of->next = free;
+      if (!free) last = last_of;
+      free = first_of;
+      count.store(count.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+    }
+  };
+  struct chain {
+    T* first = nullptr;
+    T* last = nullptr;
+    std::size_t n = 0;
   };
 
   // Prefetches the next free item, which another core wrote last, while this thread fills in the item before it.
@@ -128,39 +137,28 @@ class shard_pool {
       std::lock_guard hold(s.lock);
       ++s.taken;
     }
-    std::size_t n = 0;
-    T* chain = fetch(s, n);
-    if (!chain) {
+    chain got = fetch(s);
+    if (!got.first) {
       try {
-        chain = make_slab();
-        n = slab_items;
+        got = make_slab();
       } catch (...) {
         std::lock_guard hold(s.lock);
         --s.taken;
         throw;
       }
     }
-    if (T* rest = chain->next) {
+    if (T* rest = got.first->next) {
       fetch_ahead(rest);
       std::lock_guard hold(s.lock);
-      if (!s.free) {
-        s.free = rest;
-        s.count.store(n - 1, std::memory_order_relaxed);
-      } else {  // given back meanwhile
-        T* last = rest;
-        while (last->next) last = last->next;
-        last->next = s.free;
-        s.free = rest;
-        s.count.store(s.count.load(std::memory_order_relaxed) + n - 1, std::memory_order_relaxed);
-      }
+      s.add(rest, got.last, got.n - 1);
     }
-    return chain;
+    return got.first;
   }
 
   // Takes the chain of another shard: records flow from clients to placement. A shard that is given more than is taken
   // from it comes first: clients that took each other's chains would do so again and again. Short chains are left alone
   // while there is little memory: fetching items one by one costs more than a new slab.
-  T* fetch(const shard& mine, std::size_t& n) {
+  chain fetch(const shard& mine) {
     const bool few = slab_count_.load(std::memory_order_relaxed) < slabs_before_thrift;
     const std::size_t least = few ? worth_fetching : 1;
     for (const bool any : {false, true})
@@ -168,13 +166,16 @@ class shard_pool {
         if (&other == &mine || other.count.load(std::memory_order_relaxed) < least) continue;
         std::lock_guard hold(other.lock);
         if (!other.free || !(any || other.given > other.taken)) continue;
-        n = other.count.exchange(0, std::memory_order_relaxed);
-        return std::exchange(other.free, nullptr);
+        const std::size_t n = other.count.exchange(0, std::memory_order_relaxed);
+        return {std::exchange(other.free, nullptr), other.last, n};
       }
-    return nullptr;
+    return {};
+  }
+  static void chain_up(T* items) {
+    for (std::size_t i = 0; i < slab_items; ++i) items[i].next = i + 1 < slab_items ? &items[i + 1] : nullptr;
   }
   // Makes a slab. It is mapped, not taken from the heap, so that trimming gives it back to the system.
-  T* make_slab() {
+  chain make_slab() {
     check_headroom();
     // MAP_POPULATE: all of it is written at once, so the system may as well bring the pages in one go.
     constexpr int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
@@ -182,7 +183,7 @@ class shard_pool {
     if (memory == MAP_FAILED) throw std::bad_alloc();
     T* items = static_cast<T*>(memory);
     std::uninitialized_default_construct_n(items, slab_items);
-    for (std::size_t i = 0; i < slab_items; ++i) items[i].next = i + 1 < slab_items ? &items[i + 1] : nullptr;
+    chain_up(items);
     std::lock_guard hold(slabs_lock_);
     try {
       slabs_.push_back(items);
@@ -195,7 +196,7 @@ class shard_pool {
 #if defined(__SANITIZE_ADDRESS__)  // what a record holds of the heap is in use as long as the record
     __lsan_register_root_region(memory, slab_bytes);
 #endif
-    return items;
+    return {items, items + slab_items - 1, slab_items};
   }
   // Throws std::bad_alloc if too little address space is left for another slab: ordering and placing its records needs
   // memory, too, and may not fail.

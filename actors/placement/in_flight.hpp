@@ -54,9 +54,12 @@ class in_flight {
   bool may_be_at_bound() const {
     return max_ < 64 * look_every || submitted_.load(std::memory_order_relaxed) % look_every == 0;
   }
-  /// The same for what a side is about to submit.
-  bool may_be_at_bound(std::size_t side) const {
-    return max_ < 64 * look_every || aside_[side].n.load(std::memory_order_relaxed) % look_every == 0;
+  /// The same for what a thread of that side is about to submit, itself or by mail.
+  bool may_be_at_bound(std::size_t side) {
+    std::atomic<std::uint64_t>& calls = aside_[side].calls;
+    const std::uint64_t n = calls.load(std::memory_order_relaxed);
+    calls.store(n + 1, std::memory_order_relaxed);  // threads that share a side may count one call for two
+    return max_ < 64 * look_every || n % look_every == 0;
   }
   bool is_at_bound() const { return count() >= max_; }
 
@@ -121,6 +124,7 @@ class in_flight {
   std::atomic<bool> has_sides_{false};
   struct alignas(64) counter {
     std::atomic<std::uint64_t> n{0};
+    std::atomic<std::uint64_t> calls{0};  // of may_be_at_bound
   };
   std::array<counter, sides> aside_;
   alignas(64) std::atomic<std::uint64_t> submitted_{0};  // but by sides

@@ -55,8 +55,12 @@ class mail_queue {
   /// Moves what has been posted to `work`, which is empty. Returns from how many lanes of the inbox.
   std::size_t fetch(std::uint64_t now) {
     last_fetch_ = now;
-    return inbox_.drain(work_);
+    const std::size_t lanes = inbox_.drain(work_);
+    ++fetches_;
+    return lanes;
   }
+  /// Returns how often mail has been fetched, each time all that there was.
+  std::uint64_t fetches() const { return fetches_; }
   std::vector<mail>& work() { return work_; }
 
  private:
@@ -72,6 +76,7 @@ class mail_queue {
   std::vector<mail> work_;
   const std::uint64_t look_ticks_, late_ticks_;
   std::uint64_t last_fetch_ = 0, last_look_ = 0;  // ticks
+  std::uint64_t fetches_ = 0;
 };
 
 }  // namespace troupe::detail

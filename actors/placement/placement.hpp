@@ -315,7 +315,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void wait_at_bound();
   std::size_t post(std::span<task_record* const>, bool inside);
   bool order_aside(task_record&);
-  bool release_aside(task_record&);
+  bool release_aside(task_record&, std::size_t side);
   bool end_failed_aside(task_record*);
   // ---- placement.cpp
   [[noreturn]] void refuse_closed() const;
@@ -442,6 +442,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   logic::dependencies deps_;
   side_orders aside_;
   side_policy side_policy_;
+  std::uint64_t fetches_before_ = 0;  // mail that was fetched before the sides' generation began; see mail_queue
   turnless_ends turnless_;
   logic::assignment assignment_;
   logic::admission admission_;

@@ -8,9 +8,9 @@
 // it is posted for the turn: what the same threads submit after that has to come after it, so it is posted, too.
 //
 // The owner of an array is its owner for one generation. A new one, in which all arrays are free again, begins in a
-// turn; there are no side turns until the mail has been empty once since: then all that was posted in the generation
-// before is ordered. Mail is posted with a lock of the mailbox held, and so is the mark at its arrays: whoever has
-// waited for these locks after it began a generation finds all mail that was marked with an older one.
+// turn; there are no side turns until mail has been fetched and handled once since: then all that was posted in the
+// generation before is ordered. Mail is posted with a lock of the mailbox held, and so is the mark at its arrays:
+// whoever has waited for these locks after it began a generation finds all mail that was marked with an older one.
 #pragma once
 
 #include <array>
@@ -42,23 +42,18 @@ class side_turns {
   /// True if threads are to try side turns.
   bool are_wanted() const { return generation(state_.load(std::memory_order_relaxed)) != 0; }
 
-  /// Takes the side turn of a side; waits for it, and for the end of a turn, but not for long. False: the caller has
-  /// none, and posts its task. `told`: see leave.
-  bool try_take(std::size_t side, bool& told) {
-    for (int tries = 0; tries < tries_max; ++tries) {
-      const std::uint64_t now = state_.load(std::memory_order_relaxed);
-      if (generation(now) == 0) return false;
-      if (is_open(now) && begin(side)) {
-        // The holder of the turn sees this side turn, or its closing is seen here; and see note_held.
-        std::atomic_thread_fence(std::memory_order_seq_cst);
-        if (is_open(state_.load(std::memory_order_acquire))) return true;
-        told = leave(side) || told;
-      }
-      if (tries < pauses)
-        spin_lock::pause();
-      else
-        std::this_thread::yield();
+  /// Takes the side turn of a side; waits for it, and for the end of a turn, but not for long, and not at all if
+  /// `at_once`, or if the side has waited in vain since it had a side turn. False: the caller has none, and posts its
+  /// task. `told`: see leave.
+  bool try_take(std::size_t side, bool at_once, bool& told) {
+    if (!are_wanted()) return false;
+    std::atomic<bool>& gave_up = all_[side].gave_up;
+    const bool waits = !at_once && !gave_up.load(std::memory_order_relaxed);
+    if (try_for(side, waits ? tries_max : 1, told)) {
+      if (!waits && gave_up.load(std::memory_order_relaxed)) gave_up.store(false, std::memory_order_relaxed);
+      return true;
     }
+    if (waits) gave_up.store(true, std::memory_order_relaxed);
     return false;
   }
   /// Leaves the side turn. True: another thread has asked to be told, see `ask`.
@@ -74,6 +69,14 @@ class side_turns {
     if (owner == mine) return true;
     return owner >> owner_bits != mine >> owner_bits &&
            a.side.compare_exchange_strong(owner, mine, std::memory_order_acq_rel, std::memory_order_relaxed);
+  }
+  /// True if an array of the task is for the turn, in this generation.
+  bool is_for_turn(const task_record& t) const {
+    const std::uint64_t theirs = mark(state_.load(std::memory_order_relaxed), nobody);
+    for (int i = 0; i < t.access_count; ++i)
+      if (const array_core* const a = t.accesses[i].array; a && a->side.load(std::memory_order_relaxed) == theirs)
+        return true;
+    return false;
   }
   /// Takes the arrays of a task from their sides, which is posted for the turn. With the lock with which it is posted.
   void note_posted(const task_record& t) const {
@@ -143,8 +146,8 @@ class side_turns {
     were_wanted_.store(true, std::memory_order_seq_cst);
     state_.store(++generations_ << 1, std::memory_order_seq_cst);
   }
-  /// Notes that there was no mail, and that all that was fetched has been handled.
-  void note_empty() { is_settled_ = are_wanted(); }
+  /// Notes that all has been handled that was posted before the generation began.
+  void note_handled() { is_settled_ = are_wanted(); }
   bool is_settled() const { return is_settled_; }
   /// Ends them until the next `renew`.
   void stop() {
@@ -166,6 +169,23 @@ class side_turns {
   static constexpr std::uint64_t mark(std::uint64_t state, std::size_t owner) {
     return generation(state) << owner_bits | owner;
   }
+  bool try_for(std::size_t side, int tries_in_all, bool& told) {
+    for (int tries = 0; tries < tries_in_all; ++tries) {
+      const std::uint64_t now = state_.load(std::memory_order_relaxed);
+      if (generation(now) == 0) return false;
+      if (is_open(now) && begin(side)) {
+        // The holder of the turn sees this side turn, or its closing is seen here; and see note_held.
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        if (is_open(state_.load(std::memory_order_acquire))) return true;
+        told = leave(side) || told;
+      }
+      if (tries < pauses)
+        spin_lock::pause();
+      else
+        std::this_thread::yield();
+    }
+    return false;
+  }
   bool begin(std::size_t side) {
     std::uint64_t n = all_[side].turns.load(std::memory_order_relaxed);
     return !is_held(n) && all_[side].turns.compare_exchange_strong(n, n + 1, std::memory_order_acquire);
@@ -174,6 +194,7 @@ class side_turns {
   struct alignas(64) one {
     std::atomic<std::uint64_t> turns{0};  // taken and left: odd while one is held
     std::atomic<bool> asked{false};       // somebody wants to be told when it is left
+    std::atomic<bool> gave_up{false};     // a thread has waited in vain, and none has had it since
   };
   std::array<one, sides> all_;
   alignas(64) std::atomic<std::uint64_t> state_{0};

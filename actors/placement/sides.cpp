@@ -31,10 +31,11 @@ void placement::begin_sides() {
 void placement::begin_generation() {
   turns_.aside().renew();
   mail_.await_posting();
+  fetches_before_ = mail_.fetches();
 }
 
-// Begins another generation if arrays are missed, and lets it count once there is no mail. Tasks that are ordered aside
-// from now on have numbers behind all whose predictions hold no more.
+// Begins another generation if arrays are missed, and lets it count once all mail from before it has been handled.
+// Tasks that are ordered aside from now on have numbers behind all whose predictions hold no more.
 void placement::settle_generation() {
   aside_.even_out();
   if (!mail_.work().empty()) return;
@@ -42,7 +43,7 @@ void placement::settle_generation() {
     if (mail_.count() != 0 || !aside_.take_refused()) return;
     begin_generation();
   }
-  if (mail_.count() == 0) turns_.aside().note_empty();
+  if (mail_.count() == 0 || mail_.fetches() != fetches_before_) turns_.aside().note_handled();
 }
 
 }  // namespace troupe::detail

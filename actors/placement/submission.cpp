@@ -13,11 +13,11 @@
 namespace troupe::detail {
 
 void placement::submit(task_record* t, bool inside) {
-  if (!inside && turns_.aside().are_wanted()) {
-    if (in_flight_.may_be_at_bound(side_turns::of_thread())) wait_at_bound();
-    if (order_aside(*t)) return;
+  if (!inside) {
+    const bool aside = turns_.aside().are_wanted();
+    if (aside ? in_flight_.may_be_at_bound(side_turns::of_thread()) : in_flight_.may_be_at_bound()) wait_at_bound();
+    if (aside && order_aside(*t)) return;
   }
-  if (!inside && in_flight_.may_be_at_bound()) wait_at_bound();
   have_ordered(post({&t, 1}, inside), inside);
 }
 
@@ -79,7 +79,7 @@ bool placement::order_aside(task_record& t) {
   const std::size_t side = side_turns::of_thread();
   side_turns& turns = turns_.aside();
   bool told = false, taken = false, released = false, posted = false;
-  if (turns.try_take(side, told)) {
+  if (turns.try_take(side, turns.is_for_turn(t), told)) {
     taken = aside_.may_take(turns, side, t) && assignment_.foresee_aside(t);
     if (taken) {
       in_flight_.note_submitted_aside(side);
@@ -89,7 +89,7 @@ bool placement::order_aside(task_record& t) {
         t.id = t.sequence;
         unordered = nullptr;  // from here on it may have ended
         // A task comes with one pending count, its submission, taken off here.
-        if (t.pending.fetch_sub(1, std::memory_order_acq_rel) == 1) (release_aside(t) ? released : posted) = true;
+        if (t.pending.fetch_sub(1, std::memory_order_acq_rel) == 1) (release_aside(t, side) ? released : posted) = true;
       } catch (...) {
         (void)turns.leave(side);  // the turn that is taken now tells
         return end_failed_aside(unordered);
@@ -107,13 +107,13 @@ bool placement::order_aside(task_record& t) {
 
 // Hands a task that has just been ordered aside to the cores. With the side turn: a turn in which the runtime begins to
 // end comes before that or finds the task in their queue. False: it was cancelled just now, and posted for the turn.
-bool placement::release_aside(task_record& t) {
+bool placement::release_aside(task_record& t, std::size_t side) {
   task_record* const one = &t;
   if ((t.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting) {
     mail_.post({&one, 1}, mail::ready);
     return false;
   }
-  executors_[0].run_tasks({&one, 1}, active() == 0 ? executor::attention::nobody : executor::attention::somebody);
+  executors_[0].run_own(t, side, active() == 0 ? executor::attention::nobody : executor::attention::somebody);
   return true;
 }
 

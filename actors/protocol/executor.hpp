@@ -45,6 +45,13 @@ class executor {
   };
   /// Takes ready tasks to run, in order of priority, then as given. Never refuses, never blocks.
   virtual void run_tasks(std::span<task_record* const>, attention) = 0;
+  /// As run_tasks, with a task of the usual priority that needs one slot. Threads with different numbers do not wait
+  /// for each other.
+  virtual void run_own(task_record& t, std::size_t number, attention who) {
+    (void)number;
+    task_record* const one = &t;
+    run_tasks({&one, 1}, who);
+  }
   /// Called after the turn in which tasks were handed over has been left. Nodes send then, core groups wake threads.
   virtual void after_turn() {}
   /// True if after_turn is to be called for what the executor has been given in this turn.

@@ -22,6 +22,9 @@ class spin_lock {
       }
     }
   }
+  bool try_lock() noexcept {
+    return !held_.load(std::memory_order_relaxed) && !held_.exchange(true, std::memory_order_acquire);
+  }
   void unlock() noexcept { held_.store(false, std::memory_order_release); }
 
   static void pause() noexcept {

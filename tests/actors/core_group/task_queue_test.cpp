@@ -3,7 +3,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <memory>
+#include <span>
+#include <thread>
 #include <vector>
 
 #include "actors/core_group/task_queue.hpp"
@@ -233,6 +237,117 @@ TEST_F(queue_of, tasks_says_what_running_them_elsewhere_would_save) {
   std::vector<task_record*> all(16);
   q.take_newest(all, [](const task_record&) { return true; });
   EXPECT_EQ(q.stealable_ns(), 0);
+}
+
+TEST_F(queue_of, tiny_tasks_gives_shares_where_they_cost_the_same_on_any_core) {
+  task_queue q(2);
+  q.set_moves_cost(false);
+  q.push(tasks(40, 100));
+  EXPECT_FLOAT_EQ(q.stealable_ns(), 4'000);
+  EXPECT_EQ(q.take_batch(out), 10u);
+  q.set_moves_cost(true);
+  EXPECT_FLOAT_EQ(q.stealable_ns(), 0);
+}
+
+TEST_F(queue_of, tasks_in_lanes_counts_and_gives_all_of_them) {
+  task_queue q(1);
+  const auto a = tasks(2, 1'000), b = tasks(3, 1'000), c = tasks(1, 1'000);
+  EXPECT_TRUE(q.empty());
+  q.push_own(a, 3);
+  EXPECT_FALSE(q.empty());
+  q.push(c);
+  q.push_own(b, task_queue::own_lanes - 1);
+  EXPECT_EQ(q.size(), 6u);
+  EXPECT_EQ(q.size_now(), 6u);
+  EXPECT_FLOAT_EQ(q.stealable_ns(), 6 * 800.0f);
+  EXPECT_TRUE(q.take(*b[1]));
+  EXPECT_FALSE(q.take(*b[1]));
+  EXPECT_EQ(q.take_passing(0, [](float) { return true; }), c[0]);
+  std::vector<task_record*> back(2);
+  EXPECT_EQ(q.take_newest(back, [&](const task_record& t) { return &t == a[1] || &t == b[0]; }), 2u);
+  EXPECT_EQ(back[0], a[1]);
+  EXPECT_EQ(back[1], b[0]);
+  const std::uint32_t before = q.takes();
+  EXPECT_EQ(q.take_batch(out), 1u);
+  EXPECT_EQ(out[0], a[0]);
+  EXPECT_EQ(q.take_batch(out), 1u);
+  EXPECT_EQ(out[0], b[2]);
+  EXPECT_EQ(q.takes(), before + 2);
+  EXPECT_TRUE(q.empty());
+  EXPECT_EQ(q.take_batch(out), 0u);
+}
+
+TEST_F(queue_of, tasks_in_lanes_gives_a_thread_those_of_its_own_first_and_forgets_none) {
+  task_queue q(1);
+  const auto own = tasks(100, 100'000), other = tasks(4, 100'000), first = tasks(4, 100'000);
+  q.push_own(own, 1);
+  q.push_own(other, 2);
+  q.push(first);
+  std::size_t of_own = 0, of_others = 0, left = 8;
+  for (std::size_t turn = 0; left != 0; ++turn) {
+    ASSERT_LT(turn, 64u) << "tasks of another lane wait for ever";
+    ASSERT_EQ(q.take_batch(out, nullptr, 1, turn), 1u);
+    const bool mine = std::find(own.begin(), own.end(), out[0]) != own.end();
+    ++(mine ? of_own : of_others);
+    if (!mine) --left;
+  }
+  EXPECT_EQ(of_others, 8u);
+  EXPECT_GT(of_own, 2 * of_others);
+}
+
+TEST_F(queue_of, tasks_in_lanes_gives_those_of_a_higher_priority_before_and_of_a_lower_one_after_them) {
+  task_queue q(1);
+  const auto own = tasks(8, 100'000), high = tasks(1, 100'000), low = tasks(1, 100'000);
+  task_extra urgent, late;
+  urgent.options.priority = 1;
+  late.options.priority = -1;
+  high[0]->extra = &urgent;
+  low[0]->extra = &late;
+  q.push(low);
+  q.push_own(own, 0);
+  for (std::size_t turn = 0; turn < 4; ++turn) {
+    ASSERT_EQ(q.take_batch(out, nullptr, 0, turn), 1u);
+    EXPECT_EQ(out[0], own[turn]);
+  }
+  q.push(high);
+  ASSERT_EQ(q.take_batch(out, nullptr, 0, 1), 1u);
+  EXPECT_EQ(out[0], high[0]);
+  for (std::size_t turn = 4; turn < 8; ++turn) {
+    ASSERT_EQ(q.take_batch(out, nullptr, 0, turn), 1u);
+    EXPECT_EQ(out[0], own[turn]);
+  }
+  ASSERT_EQ(q.take_batch(out, nullptr, 0, 8), 1u);
+  EXPECT_EQ(out[0], low[0]);
+}
+
+// Threads that push to lanes of their own and take from all: each task comes out once.
+TEST_F(queue_of, tasks_in_lanes_gives_each_once_to_threads_that_push_and_take) {
+  constexpr std::size_t threads = 6, each = 20'000;
+  task_queue q(threads);
+  std::vector<std::vector<task_record*>> all;
+  for (std::size_t i = 0; i < threads; ++i) all.push_back(tasks(each, 20));
+  std::atomic<std::size_t> taken{0};
+  std::vector<std::thread> running;
+  for (std::size_t i = 0; i < threads; ++i)
+    running.emplace_back([&, i] {
+      task_record* got[task_queue::batch_max];
+      std::size_t turn = i, next = 0;
+      while (taken.load() < threads * each) {
+        for (int k = 0; k < 3 && next < each; ++k) {
+          const std::span<task_record* const> one(&all[i][next++], 1);
+          i == 0 ? q.push(one) : q.push_own(one, i % task_queue::own_lanes);
+        }
+        const std::size_t n = q.take_batch(got, nullptr, i % task_queue::own_lanes, turn++);
+        for (std::size_t k = 0; k < n; ++k) got[k]->access_count += 1;
+        taken += n;
+        if (n == 0) std::this_thread::yield();
+      }
+    });
+  for (std::thread& t : running) t.join();
+  EXPECT_TRUE(q.empty());
+  EXPECT_FLOAT_EQ(q.stealable_ns(), 0);
+  for (const auto& of_one : all)
+    for (const task_record* t : of_one) ASSERT_EQ(t->access_count, 1);
 }
 
 }  // namespace

@@ -33,20 +33,20 @@ struct side_orders_test : testing::Test {
   side_orders_test() {
     EXPECT_TRUE(sides.make());
     turns.renew();
-    turns.note_empty();
+    turns.note_handled();
     turns.open();
   }
   // Another generation; all arrays are free again.
   void renew() {
     turns.close();
     turns.renew();
-    turns.note_empty();
+    turns.note_handled();
     turns.open();
   }
   // Returns whether the task is ordered aside, and orders it then.
   bool order_aside(std::size_t side, task_record& t) {
     bool asked = false;
-    if (!turns.try_take(side, asked)) return false;
+    if (!turns.try_take(side, false, asked)) return false;
     const bool may = sides.may_take(turns, side, t);
     if (may) {
       t.marks |= mark_early;
@@ -62,7 +62,7 @@ struct side_orders_test : testing::Test {
   }
   bool may_order(std::size_t side, const std::vector<test::use>& uses) {
     task_record* const t = graph.task(uses);
-    if (!turns.try_take(side, told)) throw std::logic_error("the side turn is held");
+    if (!turns.try_take(side, false, told)) throw std::logic_error("the side turn is held");
     const bool may = sides.may_take(turns, side, *t);
     (void)turns.leave(side);
     return may;
@@ -113,7 +113,7 @@ TEST_F(side_orders_test, take_no_reduction_no_part_and_no_future) {
   task_record* const part = graph.task({{a, access_mode::read}});
   region where;
   part->accesses[0].where = &where;
-  ASSERT_TRUE(turns.try_take(0, told));
+  ASSERT_TRUE(turns.try_take(0, false, told));
   EXPECT_FALSE(sides.may_take(turns, 0, *part));
   part->accesses[0].where = nullptr;
   EXPECT_TRUE(sides.may_take(turns, 0, *part));
@@ -205,12 +205,12 @@ TEST(side_orders, do_not_look_at_records_that_were_forgotten_before_they_existed
   ASSERT_TRUE(sides.make());
   side_turns turns;
   turns.renew();
-  turns.note_empty();
+  turns.note_handled();
   turns.open();
   task_record* const next = graph.task({{a, access_mode::read}});
   next->pending = 1;
   bool told = false;
-  ASSERT_TRUE(turns.try_take(0, told));
+  ASSERT_TRUE(turns.try_take(0, false, told));
   ASSERT_TRUE(sides.may_take(turns, 0, *next));
   sides.order(0, *next);
   EXPECT_FALSE(turns.leave(0));
@@ -241,7 +241,7 @@ TEST_F(side_orders_test, of_several_may_add_to_a_task_that_ends_meanwhile) {
         next[i].back()->pending = 1;
       }
     turns.renew();
-    turns.note_empty();
+    turns.note_handled();
     turns.open();
     std::atomic<int> refused{0}, released{0};
     std::latch start(count + 1);

@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <latch>
 #include <thread>
 #include <vector>
@@ -20,10 +22,10 @@ struct side_turns_test : testing::Test {
   void begin() {
     t.take();
     t.aside().renew();
-    t.aside().note_empty();
+    t.aside().note_handled();
     t.leave();
   }
-  bool try_take(std::size_t side) { return t.aside().try_take(side, told); }
+  bool try_take(std::size_t side) { return t.aside().try_take(side, false, told); }
   task_record& using_array() {
     record.accesses = record.own_accesses.data();
     record.accesses[0].array = &a;
@@ -51,7 +53,7 @@ TEST_F(side_turns_test, are_not_there_unless_they_are_wanted) {
   EXPECT_FALSE(try_take(0));
 }
 
-TEST_F(side_turns_test, begin_when_the_mail_was_empty_once) {
+TEST_F(side_turns_test, begin_when_the_mail_from_before_has_been_handled) {
   t.take();
   t.aside().renew();
   t.leave();
@@ -59,7 +61,7 @@ TEST_F(side_turns_test, begin_when_the_mail_was_empty_once) {
   EXPECT_FALSE(try_take(0)) << "what was posted before may not be in order yet";
   t.take();
   EXPECT_FALSE(t.aside().is_settled());
-  t.aside().note_empty();
+  t.aside().note_handled();
   t.leave();
   ASSERT_TRUE(try_take(0));
   EXPECT_FALSE(t.aside().leave(0));
@@ -83,6 +85,40 @@ TEST_F(side_turns_test, are_not_taken_while_the_turn_is_held) {
   t.leave();
   ASSERT_TRUE(try_take(0));
   EXPECT_FALSE(t.aside().leave(0));
+}
+
+// A thread that submits while turns are long would wait for each of its tasks.
+TEST_F(side_turns_test, are_waited_for_in_vain_only_once) {
+  begin();
+  using clock = std::chrono::steady_clock;
+  clock::duration first = clock::duration::max(), later = clock::duration::max();
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE(try_take(0));
+    EXPECT_FALSE(t.aside().leave(0));
+    t.take();
+    const auto begun = clock::now();
+    EXPECT_FALSE(try_take(0));
+    const auto waited = clock::now();
+    for (int k = 0; k < 8; ++k) EXPECT_FALSE(try_take(0));
+    later = std::min(later, clock::now() - waited);
+    first = std::min(first, waited - begun);
+    t.leave();
+  }
+  EXPECT_LT(later, first) << "eight tries after the first";
+}
+
+TEST_F(side_turns_test, are_not_waited_for_where_an_array_is_for_the_turn) {
+  begin();
+  const task_record& r = using_array();
+  EXPECT_FALSE(t.aside().is_for_turn(r));
+  ASSERT_TRUE(try_take(0));
+  EXPECT_TRUE(t.aside().has(0, a));
+  EXPECT_FALSE(t.aside().leave(0));
+  EXPECT_FALSE(t.aside().is_for_turn(r));
+  t.aside().note_posted(r);
+  EXPECT_TRUE(t.aside().is_for_turn(r));
+  begin();
+  EXPECT_FALSE(t.aside().is_for_turn(r));
 }
 
 TEST_F(side_turns_test, give_an_array_to_the_first_that_wants_it) {
@@ -169,7 +205,7 @@ TEST_F(side_turns_test, and_turns_exclude_each_other) {
       start.arrive_and_wait();
       for (int k = 0; k < rounds; ++k) {
         bool asked = false;
-        if (!t.aside().try_take(i, asked)) {
+        if (!t.aside().try_take(i, false, asked)) {
           t.take();
           ++in_turns;
           t.leave();
@@ -190,7 +226,7 @@ TEST_F(side_turns_test, and_turns_exclude_each_other) {
     last = sum;
     if (sum % 3 == 0) {
       t.aside().renew();
-      t.aside().note_empty();
+      t.aside().note_handled();
     }
     t.leave();
     std::this_thread::yield();
@@ -217,7 +253,7 @@ TEST_F(side_turns_test, hand_arrays_from_one_to_the_other_without_a_race) {
       start.arrive_and_wait();
       for (int k = 0; k < rounds; ++k) {
         bool asked = false, has = false;
-        if (t.aside().try_take(i, asked)) {
+        if (t.aside().try_take(i, false, asked)) {
           has = t.aside().has(i, a);
           if (has) {
             ++on_array;
@@ -236,7 +272,7 @@ TEST_F(side_turns_test, hand_arrays_from_one_to_the_other_without_a_race) {
         if (posted_count % 4 == 0) {
           t.aside().renew();
           { const std::lock_guard hold(posting); }
-          t.aside().note_empty();
+          t.aside().note_handled();
         }
         t.leave();
       }

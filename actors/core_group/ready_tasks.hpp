@@ -1,0 +1,245 @@
+// What this file is for: ready tasks behind one lock, and how much of them a thread takes at once.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+
+#include <troupe/detail/task.hpp>
+
+#include <troupe/detail/spin_lock.hpp>
+#include "actors/logic/scheduling/ready_queue.hpp"
+#include "actors/protocol/executor.hpp"
+
+namespace troupe::detail {
+
+/// What tasks are worth to a thread that could run them, and how many it takes.
+struct task_worth {
+  /// Most tasks that a thread takes at once, and the predicted work after which it takes no more: long tasks spread
+  /// over the threads.
+  static constexpr std::size_t batch_max = 32;
+  static constexpr float batch_ns = 80'000.0f;
+  /// Work that a task which was never timed is worth to another thread.
+  static constexpr float unknown_ns = 20'000.0f;
+  /// Work below which a batch is not divided between threads.
+  static constexpr float min_shareable_ns = 1'000.0f;
+  /// Least time that other threads must save by taking work, or it is not left to them.
+  static constexpr float worth_sharing_ns = 300.0f;
+  /// Cost of moving a task to another core: its record and its data's state travel.
+  static constexpr float move_ns = 200.0f;
+
+  /// Returns the priority of a task; without options 0.
+  static int priority_of(const task_record& t) { return t.extra ? t.extra->options.priority : 0; }
+  /// Returns what another thread would save by running a task that is predicted to take `ns`; 0: it was never timed.
+  /// `moves_cost`: false where tasks cost the same on any core; see logic::sharing_trial.
+  static float worth_of(float ns, bool moves_cost) {
+    return ns > 0 ? std::max(0.0f, ns - (moves_cost ? move_ns : 0.0f)) : unknown_ns;
+  }
+
+  /// The predictions of a batch, in sums: records may be gone as soon as other threads can take them.
+  struct sums {
+    float ns = 0;            ///< of all its tasks
+    float first_ns = 0;      ///< of the first
+    float beside_ns = 0;     ///< that another thread would save by running all but the first
+    bool moves_cost = true;  ///< with that; see worth_of
+  };
+};
+
+/// Ready tasks, in order of priority, then as given. Any thread may call; counts may be read without taking the lock.
+class ready_tasks : public task_worth {
+ public:
+  void push(std::span<task_record* const> tasks) {
+    std::lock_guard hold(lock_);
+    for (task_record* t : tasks) {
+      const entry e = entry_of(*t);
+      ready_.push(e, priority_of(*t));
+      came(e);
+    }
+    note_added();
+  }
+  /// Puts a task that was taken and not started back, ahead of those of its priority.
+  void put_back(task_record& t) {
+    std::lock_guard hold(lock_);
+    const entry e = entry_of(t);
+    ready_.push_front(e, priority_of(t));
+    came(e);
+    note_added();
+  }
+  /// Takes a fair share of the tasks for one of so many `takers`, but no less work than is worth dividing; returns how
+  /// many. `out` has room for batch_max.
+  std::size_t take_batch(task_record** out, std::size_t takers, bool moves_cost, sums* of) {
+    if (size() == 0) return 0;
+    std::lock_guard hold(lock_);
+    return take_batch_held(out, takers, moves_cost, of);
+  }
+  /// The same, unless another thread has the lock: none then, and `busy` is set.
+  std::size_t try_take_batch(task_record** out, std::size_t takers, bool moves_cost, sums* of, bool& busy) {
+    if (size() == 0) return 0;
+    std::unique_lock hold(lock_, std::try_to_lock);
+    if (hold) return take_batch_held(out, takers, moves_cost, of);
+    busy = true;
+    return 0;
+  }
+  /// Takes the first task, among the first 64, of a higher priority than `above` or for which `fits(predicted ns)`;
+  /// null: none.
+  template <class Fits>
+  task_record* take_passing(int above, Fits&& fits) {
+    if (size() == 0) return nullptr;
+    std::lock_guard hold(lock_);
+    task_record* got = nullptr;
+    ready_.take_first(
+        reach, [&](const entry& e) { return !got && (priority_of(*e.task) > above || fits(e.ns)); },
+        [&](const entry& e) {
+          got = e.task;
+          went(e);
+        });
+    if (got) note_taken();
+    return got;
+  }
+  /// Takes the task `t` if it is among the newest 64; true if it was.
+  bool take(task_record& t) {
+    std::lock_guard hold(lock_);
+    const bool found = ready_.take({&t}, reach);  // of another task nothing may be read: others write it
+    if (found) went(entry_of(t));
+    note_taken();
+    return found;
+  }
+  /// Takes the newest tasks that `wanted` agrees to; see executor::take_back.
+  template <class Wanted>
+  std::size_t take_newest(std::span<task_record*> room, Wanted&& wanted) {
+    std::lock_guard hold(lock_);
+    std::size_t n = 0;
+    ready_.take_newest(
+        room.size(), [&](const entry& e) { return wanted(*e.task); },
+        [&](const entry& e) {
+          went(e);
+          room[n++] = e.task;
+        });
+    note_taken();
+    return n;
+  }
+
+  std::size_t size() const { return size_.load(std::memory_order_relaxed); }
+  /// Returns the size, sequentially consistent: for a thread that has just announced that it goes to sleep.
+  std::size_t size_now() const { return size_.load(std::memory_order_seq_cst); }
+  /// Returns how often tasks have been taken: as long as it stays the same, no thread has come.
+  std::uint32_t takes() const { return takes_.load(std::memory_order_relaxed); }
+  /// Returns what other threads would save by running the tasks: less than their work, as moving them has a price.
+  float stealable_ns(bool moves_cost) const {
+    return (moves_cost ? published_.worth_ns : published_.work_ns).load(std::memory_order_relaxed);
+  }
+  /// Where the first task stands among tasks without options: before them, with them, after them.
+  enum class standing : signed char { after = -1, with = 0, before = 1 };
+  standing first() const { return first_.load(std::memory_order_relaxed); }
+  /// Returns the load of the early tasks among them.
+  unplaced_load unplaced() const {
+    std::lock_guard hold(lock_);
+    return unplaced_;
+  }
+
+  /// True if so much work is not worth dividing between so many threads; `worth`: what others would save.
+  static bool is_indivisible(float work, float worth, std::size_t takers) {
+    return work < min_shareable_ns && (worth < worth_sharing_ns || takers == 1);
+  }
+
+ private:
+  // How many tasks from the end `take` looks at, and from the beginning `take_passing`.
+  static constexpr std::size_t reach = 64;
+
+  // A task with its predicted time: a thread that takes a batch does not read records that another core wrote.
+  struct entry {
+    task_record* task = nullptr;
+    float ns = 0;
+    bool early = false;
+    explicit operator bool() const { return task != nullptr; }
+    bool operator==(const entry& o) const { return task == o.task; }
+  };
+
+  std::size_t take_batch_held(task_record** out, std::size_t takers, bool moves_cost, sums* of) {
+    const std::size_t fair_share = ready_.size() / (2 * takers);
+    const bool is_late = !ready_.begins_above(-1);
+    std::size_t n = 0;
+    float work = 0, worth = 0;
+    if (of) of->moves_cost = moves_cost;
+    while (n < batch_max && (n < fair_share || is_indivisible(work, worth, takers))) {
+      // Those of a lower priority than the usual one come after what other lanes have.
+      if (n != 0 && !is_late && !ready_.begins_above(-1)) break;
+      const entry e = ready_.pop();
+      if (!e) break;
+      if (of) {
+        of->ns += e.ns;
+        if (n == 0)
+          of->first_ns = e.ns;
+        else
+          of->beside_ns += worth_of(e.ns, moves_cost);
+      }
+      out[n++] = e.task;
+      worth += worth_of(e.ns, moves_cost);
+      went(e);
+      work += work_of(e.ns);
+      if (work >= batch_ns) break;
+    }
+    note_taken();
+    return n;
+  }
+  static entry entry_of(task_record& t) { return {&t, t.predicted_ns, (t.marks & mark_early) != 0}; }
+  void came(const entry& e) {
+    worth_ns_ += worth_of(e.ns, true);
+    work_ns_ += worth_of(e.ns, false);
+    if (!e.early) return;
+    ++unplaced_.tasks;
+    unplaced_.ns += e.ns;
+  }
+  void went(const entry& e) {
+    worth_ns_ -= worth_of(e.ns, true);
+    work_ns_ -= worth_of(e.ns, false);
+    if (!e.early) return;
+    --unplaced_.tasks;
+    unplaced_.ns -= e.ns;
+  }
+  // Predicted work of a task in a batch; tasks that were never timed fill a batch, and so go one at a time.
+  static float work_of(float ns) { return ns > 0 ? ns : batch_ns; }
+  // Publishes the counts after tasks were added. Sequentially consistent: the adding thread looks at the sleepers next,
+  // and must not do so too early. A thread that takes tasks has no one to notify.
+  void note_added() {
+    note_first();
+    publish_worth();
+    size_.store(ready_.size(), std::memory_order_seq_cst);
+  }
+  void note_taken() {
+    if (ready_.empty()) worth_ns_ = work_ns_ = 0;
+    if (unplaced_.tasks == 0) unplaced_.ns = 0;
+    takes_.store(takes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // one writer, by the lock
+    note_first();
+    publish_worth();
+    size_.store(ready_.size(), std::memory_order_relaxed);
+  }
+  void publish_worth() {
+    published_.worth_ns.store(worth_ns_, std::memory_order_relaxed);
+    published_.work_ns.store(work_ns_, std::memory_order_relaxed);
+  }
+  void note_first() {
+    const standing now = ready_.begins_above(0)                      ? standing::before
+                         : ready_.empty() || ready_.begins_above(-1) ? standing::with
+                                                                     : standing::after;
+    if (now != first_.load(std::memory_order_relaxed)) first_.store(now, std::memory_order_relaxed);
+  }
+
+  alignas(64) mutable spin_lock lock_;
+  alignas(64) logic::ready_queue<entry> ready_;
+  float worth_ns_ = 0, work_ns_ = 0;  // where moves cost, and where they do not
+  unplaced_load unplaced_;
+  alignas(64) std::atomic<std::size_t> size_{0};
+  struct {
+    std::atomic<float> worth_ns{0}, work_ns{0};
+  } published_;
+  std::atomic<standing> first_{standing::with};
+  std::atomic<std::uint32_t> takes_{0};
+};
+
+}  // namespace troupe::detail
