@@ -40,10 +40,10 @@ class sharing_trial {
     const bool says_something = are_tiny && since_.now != 0 && m.pauses == since_.pauses;
     since_ = m;
     if (says_something) {
-      tries_ ? end_trial(cost) : go_on(cost);
+      tries_ ? compare(cost) : go_on(cost);
     } else {  // the next window is compared with nothing from before this one
       cost_ = 0;
-      if (tries_) end_trial();
+      if (tries_) end_trial(false);
     }
     if (!are_tiny) shares_ = false;
     return shares_;
@@ -66,19 +66,18 @@ class sharing_trial {
     tries_ = true;
     shares_ = !found_;
   }
-  void end_trial(double cost) {
+  void compare(double cost) {
     const bool pays = cost < better * cost_;
     if (pays) {
       found_ = shares_;
       cost_ = cost;
     }
-    wait_ = pays ? wait_min : std::min(2 * wait_, wait_max);
-    end_trial();
+    end_trial(pays);
   }
-  void end_trial() {
+  void end_trial(bool pays) {
     tries_ = false;
     shares_ = found_;
-    left_ = wait_;
+    wait_ = left_ = pays ? wait_min : std::min(2 * wait_, wait_max);
   }
 
   std::uint64_t tiny_;
