@@ -34,7 +34,13 @@ class sharing_trial {
   /// on.
   bool note(const moment& m) {
     const std::uint64_t ended = m.tasks - since_.tasks;
-    if (ended < window) return shares_;
+    if (ended < window) {
+      if (tries_ && static_cast<double>(m.now - since_.now) > cost_ * static_cast<double>(window)) {
+        since_ = m;  // it is slower, whatever comes; to see by how much would take as long again
+        end_trial(false);
+      }
+      return shares_;
+    }
     const double cost = static_cast<double>(m.now - since_.now) / static_cast<double>(ended);
     const bool are_tiny = m.bodies - since_.bodies < tiny_ * ended;
     const bool says_something = are_tiny && since_.now != 0 && m.pauses == since_.pauses;
@@ -54,14 +60,16 @@ class sharing_trial {
   // present one must have become for another trial to come soon.
   static constexpr int wait_min = 4, wait_max = 256;
   static constexpr double better = 0.85, worse = 1.3;
+  static constexpr double weight = 0.25;  // of the latest window in the mean
 
   void go_on(double cost) {
     if (shares_ != found_) {  // the bodies were not tiny until now
       shares_ = found_;
       return;
     }
-    if (cost_ != 0 && cost > worse * cost_) wait_ = left_ = wait_min;
-    cost_ = cost;
+    jumps_ = cost_ != 0 && cost > worse * cost_ ? jumps_ + 1 : 0;
+    if (jumps_ == 2) wait_ = left_ = wait_min;  // once may be chance
+    cost_ = cost_ == 0 ? cost : cost_ + weight * (cost - cost_);
     if (--left_ > 0) return;
     tries_ = true;
     shares_ = !found_;
@@ -82,8 +90,9 @@ class sharing_trial {
 
   std::uint64_t tiny_;
   moment since_;
-  double cost_ = 0;                 // of a task, in the latest window that was no trial
+  double cost_ = 0;                 // of a task, in the mean of the windows since the last trial; 0: there was none
   int left_ = 2, wait_ = wait_min;  // windows until the next trial; between two
+  int jumps_ = 0;                   // windows in a row in which tasks cost far more
   bool found_ = false, shares_ = false, tries_ = false;
 };
 

@@ -33,6 +33,20 @@ class program {
     ++at_.pauses;
   }
   bool shares() const { return shares_; }
+  // Runs tasks one by one until there is a trial, and returns the time that this takes.
+  std::uint64_t time_of_trial() {
+    const bool before = shares_;
+    while (shares_ == before) step();
+    const std::uint64_t begun = at_.now;
+    while (shares_ != before) step();
+    return at_.now - begun;
+  }
+  void step() {
+    at_.now += shares_ ? shared : alone;
+    ++at_.tasks;
+    at_.bodies += body;
+    shares_ = trial_.note(at_);
+  }
   // Notes less than a window.
   void hurry() {
     at_.tasks += sharing_trial::window / 2;
@@ -61,6 +75,24 @@ TEST(sharing_trial, tries_ever_more_seldom_where_fewer_tasks_end) {
   EXPECT_GE(late, 1);
   EXPECT_LE(late, 8);
   EXPECT_FALSE(p.shares());
+}
+
+TEST(sharing_trial, gives_up_what_is_slower_after_the_time_of_one_window) {
+  program p;
+  p.shared = 40'000;
+  EXPECT_LE(p.time_of_trial(), sharing_trial::window * p.alone + p.shared);
+}
+
+TEST(sharing_trial, takes_one_slow_window_for_chance) {
+  program p;
+  p.run(500);
+  ASSERT_TRUE(p.shares());
+  int shared = 0;
+  for (int i = 0; i < 300; ++i) {
+    p.shared = i % 3 == 0 ? 300 : 150;
+    shared += p.run(1);
+  }
+  EXPECT_GE(shared, 285);
 }
 
 TEST(sharing_trial, does_not_share_for_a_small_gain) {
