@@ -117,6 +117,8 @@ class group_actor final : public core_group,
   // A thread asks for the network's part when it has had nothing to do for so long, and not so soon after batches.
   static constexpr std::chrono::nanoseconds network_patience = std::chrono::microseconds(5);
   static constexpr std::chrono::nanoseconds network_pause = std::chrono::milliseconds(1);
+  // Of so many visits to the queue all but one are to the thread's own lane first.
+  static constexpr std::size_t visits_to_own = 4;
   // Tasks of a thread after which the ended ones of all threads are counted, and the mean time of bodies from which on
   // it makes no difference whether they are shared as tiny ones; see logic::sharing_trial.
   static constexpr std::uint64_t tasks_between_counts = 256;
@@ -165,6 +167,7 @@ class group_actor final : public core_group,
   void release_successors(worker&, task_record&, task_queue::share&);
   void run_of_share(worker&, task_record&, task_queue::share&);
   void try_sharing(worker&);
+  lane_preference next_lane(worker&) const;
   bool work_once(worker&);
   bool pass_line(worker&);
   bool steal(worker&);

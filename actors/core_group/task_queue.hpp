@@ -17,6 +17,13 @@
 
 namespace troupe::detail {
 
+/// From which lane of a task_queue a thread takes first.
+struct lane_preference {
+  std::size_t own = 0;   ///< the lane that it uses itself
+  bool is_own = false;   ///< that one first, else last
+  std::size_t turn = 0;  ///< another one each time that its own is not the first, and for each thread
+};
+
 /// The ready tasks of a core group. Any thread may call.
 ///
 /// They are in lanes, each with a lock of its own. The first has tasks of all priorities. Into the others go tasks of
@@ -75,9 +82,8 @@ class task_queue : public task_worth {
   /// Puts a task that was taken and not started back, ahead of those of its priority.
   void put_back(task_record& t) { lanes_[0].put_back(t); }
   /// Takes a fair share of the tasks of a lane, but no less work than is worth dividing; returns how many. `out` has
-  /// room for batch_max. `own`: the lane that the calling thread uses itself, and prefers. `turn`: another one each
-  /// time, and for each thread.
-  std::size_t take_batch(task_record** out, sums* of = nullptr, std::size_t own = 0, std::size_t turn = 0) {
+  /// room for batch_max.
+  std::size_t take_batch(task_record** out, sums* of = nullptr, lane_preference p = {}) {
     const bool cost = moves_cost();
     const std::size_t used = used_.load(std::memory_order_relaxed);
     if (used == 1) return lanes_[0].take_batch(out, takers_, cost, of);
@@ -85,17 +91,23 @@ class task_queue : public task_worth {
     if (first == ready_tasks::standing::before)
       if (const std::size_t n = lanes_[0].take_batch(out, takers_, cost, of)) return n;
     const std::size_t from = first == ready_tasks::standing::after ? 1 : 0;
-    const bool may_be_own = turn % own_turns != 0;
-    const std::size_t begin = may_be_own ? turn : turn / own_turns;  // in time each lane, whatever their number
+    const std::size_t own = p.own + 1;
+    const bool has_own = own < used;
+    const std::size_t others = used - from - (has_own ? 1 : 0);
+    const auto other = [&](std::size_t i) {
+      const std::size_t at = from + (p.turn + i) % others;
+      return has_own && at >= own ? at + 1 : at;
+    };
     // A lane whose lock another thread has is left to that one, if there is another lane with tasks.
     bool busy = false;
-    if (own + 1 < used && may_be_own)
-      if (const std::size_t n = lanes_[own + 1].try_take_batch(out, takers_, cost, of, busy)) return n;
-    for (std::size_t i = 0; i < used - from; ++i)
-      if (const std::size_t n = lanes_[from + (begin + i) % (used - from)].try_take_batch(out, takers_, cost, of, busy))
-        return n;
-    for (std::size_t i = 0; i < used - from && busy; ++i)
-      if (const std::size_t n = lanes_[from + (begin + i) % (used - from)].take_batch(out, takers_, cost, of)) return n;
+    if (has_own && p.is_own)
+      if (const std::size_t n = lanes_[own].try_take_batch(out, takers_, cost, of, busy)) return n;
+    for (std::size_t i = 0; i < others; ++i)
+      if (const std::size_t n = lanes_[other(i)].try_take_batch(out, takers_, cost, of, busy)) return n;
+    if (has_own && (busy || !p.is_own))
+      if (const std::size_t n = lanes_[own].take_batch(out, takers_, cost, of)) return n;
+    for (std::size_t i = 0; i < others && busy; ++i)
+      if (const std::size_t n = lanes_[other(i)].take_batch(out, takers_, cost, of)) return n;
     return from == 0 ? 0 : lanes_[0].take_batch(out, takers_, cost, of);
   }
   /// Takes the first task, among the first 64 of a lane, of a higher priority than `above` or for which
@@ -159,9 +171,6 @@ class task_queue : public task_worth {
   }
 
  private:
-  // Of so many times, a thread takes one from whichever lane's turn it is, though there are tasks in its own.
-  static constexpr std::size_t own_turns = 4;
-
   std::span<ready_tasks> used() { return {lanes_.data(), used_.load(std::memory_order_seq_cst)}; }
   std::span<const ready_tasks> used() const { return {lanes_.data(), used_.load(std::memory_order_seq_cst)}; }
   template <class T, class Of>

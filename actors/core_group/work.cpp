@@ -118,10 +118,24 @@ void group_actor::try_sharing(worker& self) {
   if (complete) queue_.set_moves_cost(!trial_.note(all));
 }
 
+// Returns the lane that a thread looks at next: its own, but each fourth time, and after 80 us at the latest, another
+// one: tasks that wait there must not be held up by what the thread itself makes ready.
+lane_preference group_actor::next_lane(worker& self) const {
+  worker::lane_choice& c = self.lanes;
+  const std::uint64_t now = ticks();
+  const bool is_own =
+      ++c.visits % visits_to_own != 0 && static_cast<double>(now - c.other_last) * tick_ns_ < task_queue::batch_ns;
+  if (!is_own) {
+    ++c.to_others;
+    c.other_last = now;
+  }
+  return {.own = self.queue_lane(), .is_own = is_own, .turn = c.to_others};
+}
+
 bool group_actor::work_once(worker& self) {
   task_record* got[task_queue::batch_max];
   task_queue::sums taken;
-  if (const std::size_t n = queue_.take_batch(got, &taken, self.queue_lane(), self.visits++)) {
+  if (const std::size_t n = queue_.take_batch(got, &taken, next_lane(self))) {
     found_work(self);
     if (self.network.polls) outside_.begins(self.network, n, got[0]->predicted_ns, ticks());
     for (std::size_t i = 1; i < n; ++i) self.batch.push(got[i]);

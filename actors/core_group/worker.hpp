@@ -49,7 +49,7 @@ struct workplace {
 class worker {
  public:
   worker(const workplace& where, int n)
-      : number(n), visits(static_cast<std::size_t>(n)), search{.patience = where.patience}, at_(where) {}
+      : number(n), lanes{.to_others = static_cast<std::size_t>(n)}, search{.patience = where.patience}, at_(where) {}
 
   // ---- bodies -------------------------------------------------------------------------------------------------------
   /// Runs the task unless it is cancelled first; afterwards it is done for all that wait for it. True if its body has
@@ -110,11 +110,17 @@ class worker {
 
   parking::thread parking_state;
   trace_lane lane;
-  bool active = false;        // counted as awake
-  std::size_t visits = 0;     // to the queue
-  std::uint64_t counted = 0;  // of its tasks, when those of all threads were counted last
+  bool active = false;  // counted as awake
+  /// Which lane of the queue is next.
+  struct lane_choice {
+    std::size_t visits = 0;        // to the queue
+    std::size_t to_others = 0;     // of these, with another lane than its own first
+    std::uint64_t other_last = 0;  // ticks at the last of those
+  };
+  lane_choice lanes;
   /// Returns the lane of the queue that it uses.
   std::size_t queue_lane() const { return static_cast<std::size_t>(number) % task_queue::own_lanes; }
+  std::uint64_t counted = 0;  // of its tasks, when those of all threads were counted last
   /// A thread that has run dry looks for work before it sleeps.
   struct idle_search {
     logic::patience patience;

@@ -277,22 +277,45 @@ TEST_F(queue_of, tasks_in_lanes_counts_and_gives_all_of_them) {
   EXPECT_EQ(q.take_batch(out), 0u);
 }
 
-TEST_F(queue_of, tasks_in_lanes_gives_a_thread_those_of_its_own_first_and_forgets_none) {
+TEST_F(queue_of, tasks_in_lanes_gives_a_thread_those_of_its_own_first_or_last) {
   task_queue q(1);
-  const auto own = tasks(100, 100'000), other = tasks(4, 100'000), first = tasks(4, 100'000);
+  const auto own = tasks(3, 100'000), other = tasks(2, 100'000), first = tasks(2, 100'000);
   q.push_own(own, 1);
   q.push_own(other, 2);
   q.push(first);
-  std::size_t of_own = 0, of_others = 0, left = 8;
-  for (std::size_t turn = 0; left != 0; ++turn) {
-    ASSERT_LT(turn, 64u) << "tasks of another lane wait for ever";
-    ASSERT_EQ(q.take_batch(out, nullptr, 1, turn), 1u);
-    const bool mine = std::find(own.begin(), own.end(), out[0]) != own.end();
-    ++(mine ? of_own : of_others);
-    if (!mine) --left;
-  }
-  EXPECT_EQ(of_others, 8u);
-  EXPECT_GT(of_own, 2 * of_others);
+  const auto next = [&](bool is_own, std::size_t turn) {
+    return q.take_batch(out, nullptr, {.own = 1, .is_own = is_own, .turn = turn}) == 1 ? out[0] : nullptr;
+  };
+  EXPECT_EQ(next(true, 0), own[0]);
+  EXPECT_EQ(next(false, 0), first[0]);
+  EXPECT_EQ(next(false, 1), other[0]) << "the lane between them is empty";
+  EXPECT_EQ(next(false, 2), other[1]);
+  EXPECT_EQ(next(false, 3), first[1]);
+  EXPECT_EQ(next(false, 4), own[1]) << "there is nothing else";
+  EXPECT_EQ(next(true, 5), own[2]);
+  EXPECT_EQ(next(true, 6), nullptr);
+}
+
+// Whatever the number of lanes, and whichever is the thread's own, it comes to each of the others.
+TEST_F(queue_of, tasks_in_lanes_makes_none_of_another_lane_wait_for_ever) {
+  for (std::size_t lanes = 1; lanes <= task_queue::own_lanes; ++lanes)
+    for (std::size_t own = 0; own < lanes; ++own)
+      for (std::size_t of = 0; of < lanes; ++of) {
+        if (of == own) continue;
+        task_queue q(1);
+        const auto waits = tasks(1, 100'000), others = tasks(4 * lanes, 100'000);
+        for (std::size_t i = 0; i < lanes; ++i)
+          for (std::size_t k = 0; k < 3; ++k)
+            if (i != of) q.push_own({&others[3 * i + k], 1}, i);
+        for (std::size_t k = 0; k < lanes; ++k) q.push({&others[3 * lanes + k], 1});
+        q.push_own(waits, of);
+        bool came = false;
+        for (std::size_t turn = 0; turn < lanes && !came; ++turn) {
+          ASSERT_EQ(q.take_batch(out, nullptr, {.own = own, .turn = turn}), 1u);
+          came = out[0] == waits[0];
+        }
+        EXPECT_TRUE(came) << "lane " << of << " of " << lanes << ", own " << own;
+      }
 }
 
 TEST_F(queue_of, tasks_in_lanes_gives_those_of_a_higher_priority_before_and_of_a_lower_one_after_them) {
@@ -306,17 +329,17 @@ TEST_F(queue_of, tasks_in_lanes_gives_those_of_a_higher_priority_before_and_of_a
   q.push(low);
   q.push_own(own, 0);
   for (std::size_t turn = 0; turn < 4; ++turn) {
-    ASSERT_EQ(q.take_batch(out, nullptr, 0, turn), 1u);
+    ASSERT_EQ(q.take_batch(out, nullptr, {.is_own = true}), 1u);
     EXPECT_EQ(out[0], own[turn]);
   }
   q.push(high);
-  ASSERT_EQ(q.take_batch(out, nullptr, 0, 1), 1u);
+  ASSERT_EQ(q.take_batch(out, nullptr, {.is_own = true}), 1u);
   EXPECT_EQ(out[0], high[0]);
   for (std::size_t turn = 4; turn < 8; ++turn) {
-    ASSERT_EQ(q.take_batch(out, nullptr, 0, turn), 1u);
+    ASSERT_EQ(q.take_batch(out, nullptr, {.is_own = true}), 1u);
     EXPECT_EQ(out[0], own[turn]);
   }
-  ASSERT_EQ(q.take_batch(out, nullptr, 0, 8), 1u);
+  ASSERT_EQ(q.take_batch(out, nullptr, {.is_own = true}), 1u);
   EXPECT_EQ(out[0], low[0]);
 }
 
@@ -337,7 +360,9 @@ TEST_F(queue_of, tasks_in_lanes_gives_each_once_to_threads_that_push_and_take) {
           const std::span<task_record* const> one(&all[i][next++], 1);
           i == 0 ? q.push(one) : q.push_own(one, i % task_queue::own_lanes);
         }
-        const std::size_t n = q.take_batch(got, nullptr, i % task_queue::own_lanes, turn++);
+        const std::size_t n =
+            q.take_batch(got, nullptr, {.own = i % task_queue::own_lanes, .is_own = turn % 4 != 0, .turn = turn});
+        ++turn;
         for (std::size_t k = 0; k < n; ++k) got[k]->access_count += 1;
         taken += n;
         if (n == 0) std::this_thread::yield();
