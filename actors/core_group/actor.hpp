@@ -117,7 +117,7 @@ class group_actor final : public core_group,
   // A thread asks for the network's part when it has had nothing to do for so long, and not so soon after batches.
   static constexpr std::chrono::nanoseconds network_patience = std::chrono::microseconds(5);
   static constexpr std::chrono::nanoseconds network_pause = std::chrono::milliseconds(1);
-  // Of so many visits to the queue all but one are to the thread's own lane first.
+  // A thread looks into its own lane first in all but one of so many visits to the queue.
   static constexpr std::size_t visits_to_own = 4;
   // Tasks of a thread after which the ended ones of all threads are counted, and the mean time of bodies from which on
   // it makes no difference whether they are shared as tiny ones; see logic::sharing_trial.

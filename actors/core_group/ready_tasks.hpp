@@ -167,7 +167,7 @@ class ready_tasks : public task_worth {
     float work = 0, worth = 0;
     if (of) of->moves_cost = moves_cost;
     while (n < batch_max && (n < fair_share || is_indivisible(work, worth, takers))) {
-      // Those of a lower priority than the usual one come after what other lanes have.
+      // Tasks of a lower priority than the usual one come after what other lanes have.
       if (n != 0 && !is_late && !ready_.begins_above(-1)) break;
       const entry e = ready_.pop();
       if (!e) break;

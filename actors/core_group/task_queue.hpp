@@ -26,9 +26,10 @@ struct lane_preference {
 
 /// The ready tasks of a core group. Any thread may call.
 ///
-/// They are in lanes, each with a lock of its own. The first has tasks of all priorities. Into the others go tasks of
-/// the usual one, each lane's from few threads, which would wait for each other at one lock. Tasks of a higher priority
-/// go before them, those of a lower one after; of the rest a thread takes now from one lane and now from another.
+/// Ready tasks lie in lanes, each with a lock of its own. The first lane has tasks of all priorities. Into the others go
+/// tasks of the usual one, each lane's from few threads, which would wait for each other at one lock. Tasks of a higher
+/// priority go before all lanes, those of a lower one after; of the rest a thread takes now from one lane and now from
+/// another.
 class task_queue : public task_worth {
  public:
   /// Lanes beside the first.
@@ -60,9 +61,9 @@ class task_queue : public task_worth {
   };
   /// True if a thread with that share and so many tasks ahead is to keep one more, which its last task has just made
   /// ready, rather than put it into the queue. It does if it has none ahead: what the task reads is in its caches, and
-  /// to pass through the queue costs a lock. One more only if nothing waits in the queue and it is not
-  /// worth the move: tasks run nearly in the order in which they became ready, as their records lie in memory. None
-  /// while a task of a higher priority than that of tasks without options waits in the queue.
+  /// to pass through the queue costs a lock. One more only if nothing waits in the queue and it is not worth the move:
+  /// tasks run nearly in the order in which they became ready, as their records lie in memory. None while a task of a
+  /// higher priority than that of tasks without options waits in the queue.
   bool is_to_keep(const share& s, std::size_t ahead) const {
     if (!s.open || s.tasks >= batch_max || s.ns >= batch_ns || lanes_[0].first() == ready_tasks::standing::before)
       return false;
