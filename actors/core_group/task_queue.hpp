@@ -26,10 +26,10 @@ struct lane_preference {
 
 /// The ready tasks of a core group. Any thread may call.
 ///
-/// Ready tasks lie in lanes, each with a lock of its own. The first lane has tasks of all priorities. Into the others go
-/// tasks of the usual one, each lane's from few threads, which would wait for each other at one lock. Tasks of a higher
-/// priority go before all lanes, those of a lower one after; of the rest a thread takes now from one lane and now from
-/// another.
+/// Ready tasks lie in lanes, each with a lock of its own. The first lane has tasks of all priorities. Into the others
+/// go tasks of the usual one, each lane's from few threads, which would wait for each other at one lock. Tasks of a
+/// higher priority go before all lanes, those of a lower one after; of the rest a thread takes now from one lane and
+/// now from another.
 class task_queue : public task_worth {
  public:
   /// Lanes beside the first.
