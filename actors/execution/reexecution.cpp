@@ -202,7 +202,7 @@ class reexecutor {
     task_options& o = extra_of(t).options;
     o.name = name_of(c, k);
     o.retries = static_cast<int>(c.retries);
-    if (arrays > task_record::inline_accesses) t.accesses = new access[arrays];
+    if (arrays > task_record::inline_accesses) size_accesses(t, arrays);
     for (std::size_t i = 0; i < arrays; ++i) {
       const wire::access_descriptor& x = c.accesses[i];
       array_core& a = x.fresh ? fresh_stand_in(*call.shapes[i], x) : stand_in(*call.shapes[i]);
