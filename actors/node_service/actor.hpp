@@ -112,10 +112,11 @@ class node_service_actor final : public node_service, private task_listener {
   void no_pull(std::uint64_t lent, const node_id& by);
   void never_comes(transfer&, const std::exception_ptr& why);
   void fail(transfer&);
-  void keep_for_others(const wire::box_request&);
+  void keep_for_others(const wire::box_request&, std::uint64_t writer);
   void answer(transfer&);
   void turn_away(const borrower&, const std::string& why);
   void lend_ended(const transfer&);
+  void does_not_lend(std::uint64_t number, const std::string& why);
   void unlend(std::uint64_t number);
   void end_loan(transfer&, const std::exception_ptr& why);
   void drop_lends();

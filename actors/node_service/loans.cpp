@@ -42,8 +42,12 @@ loans::taken_back loans::take_back(std::uint64_t number) {
     r.too_early = std::move(early->second);
     early_.erase(early);
   } else {
-    taken_back_.insert(number);  // it has been pulled, or never will be, or a pull is about to come
-    if (taken_back_.size() > early_max) taken_back_.erase(taken_back_.begin());
+    // It has been pulled, or never will be, or a pull is about to come.
+    if (taken_back_.insert(number).second) taken_back_in_order_.push_back(number);
+    if (taken_back_in_order_.size() > early_max) {
+      taken_back_.erase(taken_back_in_order_.front());
+      taken_back_in_order_.pop_front();
+    }
   }
   return r;
 }

@@ -5,9 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
-#include <set>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "actors/node_service/transfer.hpp"
@@ -57,7 +58,8 @@ class loans {
   static constexpr std::size_t early_max = 65536;
 
   std::unordered_map<std::uint64_t, transfer*> all_;
-  std::set<std::uint64_t> taken_back_;
+  std::unordered_set<std::uint64_t> taken_back_;
+  std::deque<std::uint64_t> taken_back_in_order_;
   std::unordered_map<std::uint64_t, borrower> early_;
 };
 

@@ -26,6 +26,7 @@ bool is_for_node_service(wire::kind k) {
     case wire::kind::forget:
     case wire::kind::released:
     case wire::kind::lend:
+    case wire::kind::lend_written:
     case wire::kind::unlend:
     case wire::kind::no_pull:
     case wire::kind::bytes_in:
@@ -117,8 +118,13 @@ void node_service_actor::frame(std::span<const std::byte> bytes) {
       released_ = closed_;
       break;
     case wire::kind::lend:
-      for (const wire::box_request& r : wire::take_requests(from)) keep_for_others(r);
+      for (const wire::box_request& r : wire::take_requests(from)) keep_for_others(r, 0);
       break;
+    case wire::kind::lend_written: {
+      const std::uint64_t writer = from.varint();
+      for (const wire::box_request& r : wire::take_requests(from)) keep_for_others(r, writer);
+      break;
+    }
     case wire::kind::unlend:
       for (const std::uint64_t number : wire::take_numbers(from)) unlend(number);
       break;

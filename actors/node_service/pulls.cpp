@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 //   owner --tasks: pull it there--> borrower --pull--> lender --bytes_pulled--> borrower
-//   owner --lend------------------------------^
+//   owner --lend, lend_written----------------^
 //
 // A box that is lent is read by a host access in its place in the order of the owner's messages, so writers wait until
 // it has been pulled, once. A pull may come before or after that. A box that cannot be had fails the access that was to
@@ -68,12 +68,14 @@ void node_service_actor::fail(transfer& x) {
 
 // ---- the lender -----------------------------------------------------------------------------------------------------
 
-void node_service_actor::keep_for_others(const wire::box_request& r) {
+// `writer`: the task that is to leave the box as it is to be kept; 0: it is there.
+void node_service_actor::keep_for_others(const wire::box_request& r, std::uint64_t writer) {
   const bool wanted = loans_.wants(r.number);
   const auto a = arrays_.find(r.array);
   if (a == arrays_.end()) throw error(errc::protocol_error, "a tile of an array that was not named before");
   check(*a->second, r.what);
   if (!wanted) return;
+  if (tasks_.was_refused(writer)) return does_not_lend(r.number, "what was to write it does not run here");
   auto x = std::make_unique<transfer>();
   x->what = transfer::use::lend;
   x->number = r.number;
@@ -90,6 +92,16 @@ void node_service_actor::answer(transfer& x) {
   net::writer head;
   wire::put(head, wire::pulled_head{x.whom->number, name_of(session_->peer().id), x.number});
   const net::pieces body = rows_of(x.view, x.element);
+  std::size_t bytes = 0;
+  for (const auto& row : body) bytes += row.size();
+  if (bytes <= wire::inline_max) {  // a message of its own takes less time than a transfer, which has to be begun
+    std::vector<std::byte> all;
+    all.reserve(bytes);
+    for (const auto& row : body) all.insert(all.end(), row.begin(), row.end());
+    head.bytes(all);
+    out_.answer(x.whom->line, std::move(head));
+    return close(x);
+  }
   x.sending = true;
   out_.add({head.take(), {body.begin(), body.end()}, x.task, x.whom->line});
 }
@@ -104,7 +116,13 @@ void node_service_actor::turn_away(const borrower& who, const std::string& why) 
 void node_service_actor::lend_ended(const transfer& x) {
   loans_.remove(x.number);
   const std::exception_ptr why = x.task->error ? x.task->error : x.never;
-  if (why && x.whom) turn_away(*x.whom, text_of(why));
+  if (!why) return;
+  x.whom ? turn_away(*x.whom, text_of(why)) : does_not_lend(x.number, text_of(why));
+}
+
+// Turns away who pulls under that number, now or later.
+void node_service_actor::does_not_lend(std::uint64_t number, const std::string& why) {
+  if (const loans::taken_back t = loans_.take_back(number); t.too_early) turn_away(*t.too_early, why);
 }
 
 void node_service_actor::unlend(std::uint64_t number) {

@@ -39,6 +39,13 @@ task_record* remote_tasks::ended(remote_task& t) {
   return std::exchange(t.task, nullptr);
 }
 
+void remote_tasks::note_refused(std::uint64_t id) {
+  refused_.insert(id);
+  if (refused_.size() <= refused_max) return;
+  refused_before_ = *refused_.begin();
+  refused_.erase(refused_.begin());
+}
+
 void remote_tasks::remove(remote_task& t) {
   auto entry = by_id_.extract(t.id);
   if (idle_.size() == idle_max || t.stop.stop_requested()) return;

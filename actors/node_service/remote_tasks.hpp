@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -38,6 +39,12 @@ class remote_tasks {
   void started(remote_task&);
   /// Takes the record from a task that has ended, and returns it.
   task_record* ended(remote_task&);
+  /// Notes that a task is refused: nothing of this runtime's is in error for it.
+  void note_refused(std::uint64_t id);
+  /// True if a task that is there no more may have been refused.
+  bool was_refused(std::uint64_t id) const {
+    return id != 0 && (refused_.contains(id) || (id <= refused_before_ && !by_id_.contains(id)));
+  }
   /// Removes a task. Its entry is not used again if it was asked to stop: that cannot be undone.
   void remove(remote_task&);
 
@@ -55,6 +62,9 @@ class remote_tasks {
   /// Most requests to stop that are kept for tasks that have not come.
   static constexpr std::size_t early_max = 65536;
 
+  /// Most refused tasks that are remembered by their numbers.
+  static constexpr std::size_t refused_max = 4096;
+
   using ids = std::unordered_map<std::uint64_t, std::unique_ptr<remote_task>>;
   using records = std::unordered_map<task_record*, remote_task*>;
   ids by_id_;
@@ -62,7 +72,9 @@ class remote_tasks {
   std::vector<ids::node_type> idle_;
   std::vector<records::node_type> idle_records_;
   std::unordered_set<std::uint64_t> stopped_early_;
-  std::uint64_t newest_ = 0;  // the largest number that has come
+  std::set<std::uint64_t> refused_;
+  std::uint64_t refused_before_ = 0;  // refused tasks up to this number may have been forgotten
+  std::uint64_t newest_ = 0;          // the largest number that has come
 };
 
 }  // namespace troupe::detail

@@ -123,6 +123,7 @@ void node_service_actor::start(const wire::task_descriptor& c) {
   if (tasks_.contains(c.id)) refuse_peer("a task that is there already");
   remote_task& r = tasks_.add(c.id);
   const auto refuse_it = [&](wire::task_end end) {
+    tasks_.note_refused(c.id);
     for (const wire::access_descriptor& x : c.accesses) pushes_.forget(x.gaps);
     refuse_task(r, std::move(end));
   };

@@ -4,6 +4,7 @@
 #include "actors/placement/chains.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <troupe/detail/engine.hpp>
@@ -12,6 +13,7 @@
 #include "actors/logic/data/directory.hpp"
 #include "actors/logic/scheduling/admission.hpp"
 #include "actors/placement/host_memory.hpp"
+#include "actors/placement/notifications.hpp"
 #include "actors/protocol/chaining.hpp"
 #include "actors/protocol/executor.hpp"
 
@@ -43,6 +45,16 @@ bool waits_for_tasks(const task_record& t) {
   return false;
 }
 
+bool is_among(const std::vector<promise>& all, const array_core& a, std::uint32_t tile) {
+  return std::ranges::any_of(all, [&](const promise& p) { return p.array == &a && p.tile == tile; });
+}
+
+bool writes_tile(const task_record& t, const array_core& a, std::uint32_t tile) {
+  return std::any_of(t.accesses, t.accesses + t.access_count, [&](const access& x) {
+    return x.array == &a && logic::is_whole(x) && x.tile == tile && logic::writes(x);
+  });
+}
+
 bool writes_tiles(const task_record& t) {
   return std::any_of(t.accesses, t.accesses + t.access_count,
                      [](const access& x) { return x.array && logic::is_whole(x) && logic::writes(x); });
@@ -59,6 +71,8 @@ bool ends_at_home(const task_record& t, const executor_facts& where) {
 
 // True if `next` may be counted behind `first`. Not of another priority: the device might begin with the later.
 bool may_count(const task_record& first, const task_record& next) {
+  // What has run once must not have read what might be written otherwise.
+  if ((first.marks & mark_uncertain) && next.kernel->repeat == purity::once) return false;
   return (first.marks & mark_chain_head) && !(next.marks & (mark_sent | mark_early)) && is_calls(next) &&
          priority_of(first) == priority_of(next);
 }
@@ -88,6 +102,7 @@ bool chains::follows_surely(task_record& first, const task_record& next, bool da
 // Counts `first`, which a device has been handed, as ahead of its successor `next`.
 void chains::count_ahead(task_record& first, task_record& next, bool data) {
   if (!may_count(first, next) || !follows_surely(first, next, data)) return;
+  if (assignment_.facts()[first.executor].kind == device_kind::node) crossings_.count(next, first, data);
   if (next.ahead == 0) next.executor = first.executor;
   if (next.executor != first.executor) return;
   ++next.ahead;
@@ -97,10 +112,11 @@ void chains::count_ahead(task_record& first, task_record& next, bool data) {
 // Takes back what `count_ahead` counted for a task that has ended, or that its device has returned.
 void chains::count_not_ahead(task_record& first) {
   if (!(first.marks & mark_chain_head)) return;
+  crossings_.forget_promises_of(first);
   order_.each_successor(first, [&](task_record& next, bool data) {
-    if (may_count(first, next) && next.executor == first.executor && next.ahead > 0 &&
-        follows_surely(first, next, data))
-      --next.ahead;
+    if (!may_count(first, next)) return;
+    crossings_.count_not(next, first);
+    if (next.executor == first.executor && next.ahead > 0 && follows_surely(first, next, data)) --next.ahead;
   });
 }
 
@@ -132,7 +148,9 @@ void chains::hand_over(std::size_t i) {
     t.marks |= mark_handed;
     // `extra` is allocated before the hand-over: this loop may read it for successors while the node writes to it.
     if (node && writes_tiles(t)) extra_of(t);
-    const bool pulls = t.extra && !t.extra->pulls.empty();
+    if (node) note_handed(t);
+    const bool is_promised = node && make_promises(t);
+    const bool pulls = is_promised || (t.extra && !t.extra->pulls.empty());
     if (!(t.marks & mark_chained)) t.marks &= static_cast<std::uint16_t>(~mark_uncertain);
     if (pulls) t.marks |= mark_uncertain;
     const bool leads = stays_on_device(t) && !has_loans(t) && !ends_at_home(t, assignment_.facts()[i]);
@@ -151,6 +169,51 @@ void chains::hand_over(std::size_t i) {
   }
 }
 
+namespace {
+// Calls f(entry) for each tile that the task writes as a whole.
+template <class F>
+void each_entry_written(const task_record& t, F&& f) {
+  for (int i = 0; i < t.access_count; ++i)
+    if (const access& x = t.accesses[i]; x.array && logic::is_whole(x) && logic::writes(x))
+      f(x.array->coherence->tiles[x.tile]);
+}
+}  // namespace
+
+// Notes the writes of a task that is handed to a node.
+void chains::note_handed(task_record& t) {
+  each_entry_written(t, [&](coherence_entry& entry) {
+    if (entry.handed.empty())
+      entry.handed_to = t.executor;
+    else if (entry.handed_to != t.executor)
+      entry.handed_to = coherence_entry::several;
+    entry.handed.add({&t, t.sequence}, [](task_ref) { return true; });
+  });
+}
+
+void chains::note_not_handed(const task_record& t) {
+  if (!(t.marks & mark_handed) || assignment_.facts()[t.executor].kind != device_kind::node) return;
+  each_entry_written(t, [&](coherence_entry& entry) { entry.handed.remove_first(&t); });
+}
+
+// Has other nodes told which boxes they are to send to a task that is about to be handed over, and its own which are to
+// come; true if there are any. Those nodes have been handed the tasks that write the boxes, and none yet that comes
+// after this one.
+bool chains::make_promises(task_record& t) {
+  std::vector<promise> boxes = crossings_.take(t);
+  if (boxes.empty()) return false;
+  extra_of(t);
+  for (promise& p : boxes) p.stay = executors_[assignment_.executor_of(p.lender)]->stay();
+  const std::vector<promise> told = boxes;
+  executors_[t.executor]->expect(t, std::move(boxes));  // first: a promise may be broken at once
+  for (const promise& p : told) {
+    if (p.shared) continue;
+    executor& lender = *executors_[assignment_.executor_of(p.lender)];
+    lender.make_promise(p);
+    told_.add(lender);
+  }
+  return true;
+}
+
 void chains::send_held_back(std::size_t i) {
   if (held_back_[i].empty() || !assignment_.runs_low(i)) return;
   holding_back_.erase(i);
@@ -158,18 +221,46 @@ void chains::send_held_back(std::size_t i) {
     if (order_.alive(r)) send_behind(*r.task);
 }
 
-bool chains::send_behind(task_record& t) {
-  if ((t.marks & (mark_sent | mark_early)) || t.ahead <= 0 || t.ahead != t.pending || stopped_) return false;
-  if (logic::admission::concerns(t) || !stays_on_device(t)) return false;
-  const std::size_t i = t.executor;
-  if (assignment_.facts()[i].kind == device_kind::node && waits_for_tasks(t)) return false;
-  const memory_space where = assignment_.facts()[i].space;
+// True if the task has its data in that space as soon as its predecessors have ended, and what it is promised has come.
+bool chains::has_nothing_in_the_way(task_record& t, memory_space where, const std::vector<promise>& promised) {
   bool in_the_way = false;
-  logic::each_in_the_way(t, where,
-                         [&](array_core&, std::uint32_t, coherence_entry&, logic::wanted) { in_the_way = true; });
+  logic::each_in_the_way(t, where, [&](array_core& a, std::uint32_t tile, coherence_entry&, logic::wanted) {
+    in_the_way = in_the_way || !is_among(promised, a, tile);
+  });
   const auto alive = [this](task_ref r) { return order_.alive(r); };
   logic::each_part_clash(t, where, alive, [&](task_ref) { in_the_way = true; });
-  if (in_the_way || logic::lost_input(t)) return false;
+  return !in_the_way && !logic::lost_input(t);
+}
+
+// True if some other node has a task that is to write a tile which the task writes: its version would not be known.
+bool chains::is_written_elsewhere(const task_record& t, std::size_t i) const {
+  if (!crossings_.are_any() || assignment_.facts()[i].kind != device_kind::node) return false;
+  bool is = false;
+  for (int k = 0; k < t.access_count; ++k) {
+    const access& x = t.accesses[k];
+    if (!x.array || !x.array->coherence || !logic::is_whole(x) || !logic::writes(x)) continue;
+    const coherence_entry& entry = x.array->coherence->tiles[x.tile];
+    is = is || (!entry.handed.empty() && entry.handed_to != i);
+  }
+  return is;
+}
+
+bool chains::send_behind(task_record& t) {
+  if ((t.marks & (mark_sent | mark_early)) || stopped_) return false;
+  const bool crosses = !has_all_here(t) && crossings_.has_all(t);
+  if (!has_all_here(t) && !crosses) return false;
+  if (logic::admission::concerns(t) || !stays_on_device(t)) return false;
+  std::size_t i = t.executor;
+  std::vector<promise> promised;
+  if (crosses || (crossings_.has_all(t) && !assignment_.may_run(t, i))) {
+    std::optional<crossings::plan> plan = crossings_.find(t);
+    if (!plan) return false;
+    i = plan->executor;
+    promised = std::move(plan->boxes);
+  }
+  if (assignment_.facts()[i].kind == device_kind::node && waits_for_tasks(t)) return false;
+  const memory_space where = assignment_.facts()[i].space;
+  if (!has_nothing_in_the_way(t, where, promised) || is_written_elsewhere(t, i)) return false;
   if (host_memory_ && !host_memory_->has_room_now(t)) return false;
   // Under a budget it would hold room in host memory all the while.
   const bool far =
@@ -180,9 +271,13 @@ bool chains::send_behind(task_record& t) {
     return false;
   }
   if (!assignment_.assign_behind(t, i)) return false;
+  if (t.extra) t.extra->pulls.clear();
   if (host_memory_) host_memory_->take_room(t);
-  logic::note_parts(t, where, alive);
+  logic::note_parts(t, where, [this](task_ref r) { return order_.alive(r); });
   logic::note_sent(t, where, assignment_.facts()[i].kind == device_kind::node);
+  // Of what it is promised the node does not have the version that is current here until the writer has ended.
+  for (const promise& p : promised) p.array->coherence->tiles[p.tile].cached.erase(where);
+  crossings_.send(t, std::move(promised));
   t.marks |= mark_chained;
   t.phase.fetch_or(epoch_mark(failure_epochs_[i]), std::memory_order_acq_rel);
   return true;
@@ -191,11 +286,29 @@ bool chains::send_behind(task_record& t) {
 bool chains::has_ended_early(task_record& t) {
   if (t.marks & mark_chained) {
     t.marks |= mark_ended_early;
+    if (crossings_.are_any() && assignment_.facts()[t.executor].kind == device_kind::node) ended_early_[&t];
     return true;
   }
   if (t.error) advance_epoch(t);
   count_not_ahead(t);
   return false;
+}
+
+void chains::note_lost(std::size_t executor, std::span<const std::pair<array_core*, std::uint32_t>> all,
+                       const std::exception_ptr& why) {
+  for (auto& [t, lost] : ended_early_) {
+    if (t->executor != executor) continue;
+    for (const auto& [array, tile] : all)
+      if (writes_tile(*t, *array, tile)) lost.push_back({array, tile, why});
+  }
+}
+
+std::vector<chains::lost_tile> chains::take_lost_of(const task_record& t) {
+  const auto known = ended_early_.find(&t);
+  if (known == ended_early_.end()) return {};
+  std::vector<lost_tile> lost = std::move(known->second);
+  ended_early_.erase(known);
+  return lost;
 }
 
 void chains::note_returned(task_record& t, bool counts) {

@@ -5,16 +5,22 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <span>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "actors/logic/data/dependencies.hpp"
+#include "actors/logic/data/directory.hpp"
 #include "actors/logic/scheduling/assignment.hpp"
+#include "actors/placement/crossings.hpp"
 
 namespace troupe::detail {
 
 class executor;
-
 class host_memory;
+class notifications;
 
 /// When a device is handed a task, each of its successors counts it as ahead. A successor all of whose unfinished
 /// predecessors are ahead on one device may be handed over at once: the device orders both by their data. See
@@ -25,12 +31,16 @@ class host_memory;
 class chains {
  public:
   /// Needs of others: the edges between tasks, the queues of tasks to be sent, the executors by their number
-  /// (both kept up to date by the owner), and room in host memory, if that is bounded.
-  chains(logic::dependencies& order, logic::assignment& a, const std::vector<executor*>& executors, host_memory* memory)
-      : order_(order), assignment_(a), executors_(executors), host_memory_(memory) {}
+  /// (both kept up to date by the owner), who is told something in this turn, and room in host memory, if that is
+  /// bounded.
+  chains(logic::dependencies& order, logic::assignment& a, const std::vector<executor*>& executors, notifications& told,
+         host_memory* memory)
+      : order_(order), assignment_(a), executors_(executors), told_(told), host_memory_(memory), crossings_(a) {}
 
   /// Counts an executor that was added. `has_memory`: tasks may be chained there.
   void add(bool has_memory);
+  /// Notes whether messages to a node and back take long.
+  void note_far(std::size_t executor, bool is) { crossings_.note_far(executor, is); }
   /// Sends nothing behind others from now on: the runtime ends.
   void stop() { stopped_ = true; }
 
@@ -43,19 +53,25 @@ class chains {
   // ---- tasks are sent -----------------------------------------------------------------------------------------------
   /// Marks the outgoing tasks of a device, which are about to be handed over, and assigns successors behind them.
   void hand_over(std::size_t executor);
-  /// Assigns a task to the device that has all its unfinished predecessors, to run after them; false if it may not or
-  /// there is no room.
+  /// Assigns a task to the device that has all its unfinished predecessors, or to one of the nodes that have them, to
+  /// run after them; false if it may not or there is no room.
   bool send_behind(task_record&);
   /// Notes a task one of whose predecessors has just ended: it may have waited for that one only, beside those of a
   /// device.
   void note_fewer(task_record& t) {
-    if (!(t.marks & (mark_sent | mark_early)) && t.ahead > 0 && t.ahead == t.pending) fewer_.push_back(&t);
+    if (!(t.marks & (mark_sent | mark_early)) && (has_all_here(t) || crossings_.has_all(t))) fewer_.push_back(&t);
   }
   /// Sends those behind what they still wait for, now that this predecessor is not among the unfinished tasks any more.
   void send_fewer() {
     for (task_record* t : fewer_)
       if ((t->phase.load(std::memory_order_relaxed) & phase_mask) == phase_waiting) send_behind(*t);
     fewer_.clear();
+  }
+  /// Sends those that could not be sent while this task, which retires, was to write what they overwrite.
+  void send_blocked_by(const task_record& t) {
+    for (const task_ref& r : crossings_.take_blocked(t))
+      if (order_.alive(r) && (r.task->phase.load(std::memory_order_relaxed) & phase_mask) == phase_waiting)
+        send_behind(*r.task);
   }
   /// Does so with all successors of a task that its device has.
   void send_successors(task_record& t) {
@@ -69,6 +85,21 @@ class chains {
   // ---- a task ends or comes back ------------------------------------------------------------------------------------
   /// True if a task has ended before the tasks that it was sent behind: it retires after them.
   bool has_ended_early(task_record&);
+  /// A tile that was lost with its node after a task which wrote it there had ended, and before that retires.
+  struct lost_tile {
+    array_core* array;
+    std::uint32_t tile;
+    std::exception_ptr why;
+  };
+  /// Notes tiles that are lost with an executor, for tasks that have ended there before those they come after.
+  void note_lost(std::size_t executor, std::span<const std::pair<array_core*, std::uint32_t>>,
+                 const std::exception_ptr& why);
+  /// Notes that a task which has been handed over retires, or was returned.
+  void note_not_handed(const task_record&);
+  /// Returns the tiles that were noted as lost of a task which retires.
+  std::vector<lost_tile> take_lost(const task_record& t) {
+    return ended_early_.empty() ? std::vector<lost_tile>() : take_lost_of(t);
+  }
   /// Takes a task that its device has returned out of its chain. `counts`: as a setback; false only for tasks that
   /// nothing was sent behind.
   void note_returned(task_record&, bool counts);
@@ -77,23 +108,47 @@ class chains {
   void lead_no_more(task_record&);
   /// True if no task was sent behind this one.
   bool leads_nobody(task_record&);
+  /// Calls f(executor, array, tile) for nodes that have been given tasks which come after this one, which has come back,
+  /// and for the tiles that they write and it touches: what is there is not what it is to find.
+  template <class F>
+  void each_that_went_on(const task_record& t, F&& f) {
+    if (!crossings_.are_any()) return;
+    for (int i = 0; i < t.access_count; ++i) {
+      const access& x = t.accesses[i];
+      if (!x.array || !x.array->coherence) continue;
+      logic::each_tile_of(x, [&](std::uint32_t tile) {
+        for (const task_ref& r : x.array->coherence->tiles[tile].handed)
+          if (number_of(r.sequence) > number_of(t.sequence)) f(*executors_[r.task->executor], *x.array, tile);
+      });
+    }
+  }
 
  private:
+  static bool has_all_here(const task_record& t) { return t.ahead > 0 && t.ahead == t.pending; }
+  bool has_nothing_in_the_way(task_record&, memory_space where, const std::vector<promise>&);
+  bool make_promises(task_record&);
+  bool is_written_elsewhere(const task_record&, std::size_t executor) const;
+  void note_handed(task_record&);
   void count_ahead(task_record& first, task_record& next, bool data);
   void count_not_ahead(task_record& first);
   bool follows_here(const task_record& first, const task_record& next) const;
   bool follows_surely(task_record& first, const task_record& next, bool data);
   void advance_epoch(const task_record&);
+  std::vector<lost_tile> take_lost_of(const task_record&);
 
   logic::dependencies& order_;
   logic::assignment& assignment_;
   const std::vector<executor*>& executors_;
+  notifications& told_;
   host_memory* const host_memory_;
+  crossings crossings_;
   std::vector<std::uint32_t> failure_epochs_;     // of each executor, counted for devices; see protocol/chaining.hpp
   std::vector<std::vector<task_ref>> held_back_;  // by device: tasks that may be sent behind others once it runs low
   logic::executor_set holding_back_;              // the devices with entries in held_back_
   std::vector<logic::dependencies::dependency> predecessors_;  // edges found since the last look
-  std::vector<task_record*> fewer_;                            // of the task that retires now
+  // Tasks on nodes that have ended before what they come after, on another node; what is lost of their outputs.
+  std::unordered_map<const task_record*, std::vector<lost_tile>> ended_early_;
+  std::vector<task_record*> fewer_;  // of the task that retires now
   bool stopped_ = false;
 };
 

@@ -28,6 +28,15 @@ void placement::lose(const executor& e, std::span<const std::pair<array_core*, s
   }
 }
 
+// Treats tiles as lost that a task has written which retires now: they were lost when it had ended, but not yet in the
+// order of the program.
+void placement::lose_written(const task_record& t) {
+  for (const chains::lost_tile& one : chains_.take_lost(t)) {
+    const std::pair<array_core*, std::uint32_t> tile{one.array, one.tile};
+    lose(executors_[t.executor], {&tile, 1}, one.why);
+  }
+}
+
 // Starts the re-execution of the calls that wrote the lost tiles; returns the tiles that cannot be made again.
 std::vector<std::pair<array_core*, std::uint32_t>> placement::reexecute_lost(
     const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost) {

@@ -52,6 +52,10 @@ std::size_t placement::fetch_home(const executor& e, std::span<const std::pair<a
   return coming;
 }
 
+void placement::note_far(const executor& e, bool is) {
+  with_turn([&] { chains_.note_far(e.facts().id, is); });
+}
+
 void placement::pause(const executor& e, bool paused) {
   with_turn([&] {
     assignment_.pause(e.facts().id, paused);

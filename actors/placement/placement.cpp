@@ -51,7 +51,7 @@ placement::placement(const options& o, runtime_state& rt, wait_table& board)
       executors_(o.memory_bytes != 0),
       host_memory_(o.memory_bytes != 0 ? new host_memory(o.memory_bytes, rt, deps_, *this) : nullptr),
       transfers_(rt, deps_, assignment_, executors_.all(), notifications_),
-      chains_(deps_, assignment_, executors_.all(), host_memory_.get()),
+      chains_(deps_, assignment_, executors_.all(), notifications_, host_memory_.get()),
       reexecutions_(std::chrono::duration<double, std::nano>(o.cluster.replay_max).count()) {
   rt_.bounded = o.memory_bytes != 0;
   reexecutions_.report_to([this](std::span<task_record* const> done) { report_done(done, nullptr); });

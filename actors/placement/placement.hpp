@@ -195,6 +195,8 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void report_transfer(memory_space from, memory_space to, std::uint64_t bytes, float ns) {
     notes_.add_transfer(from, to, bytes, ns);
   }
+  /// Notes whether messages to a node and back take long.
+  void note_far(const executor&, bool);
   /// Lowers the costs of a link that was believed to be much dearer than a measurement shows: on the idle link, `bytes`
   /// took `there` to the node and `back` from it, and an empty message `round_trip`; see cost_model::correct.
   void correct_link(memory_space node, std::uint64_t bytes, std::chrono::nanoseconds there,
@@ -364,6 +366,9 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   memory_space space_of(const held_device&) const;
   void assign(task_record&);
   void lose_overwritten_inputs(const task_record&);
+  void keep_from_others(task_record&);
+  bool let_cores_run(task_record&);
+  static void forget_call(task_record&);
   void retire(task_record&);
   // Retires, in this turn, a task that has ended before it could start; waits for a thread that is about to say how.
   void retire_ended(task_record& t) {
@@ -401,6 +406,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void lose(const executor&, std::span<const std::pair<array_core*, std::uint32_t>>, const std::exception_ptr& why);
   std::vector<std::pair<array_core*, std::uint32_t>> reexecute_lost(
       const executor&, std::span<const std::pair<array_core*, std::uint32_t>> lost);
+  void lose_written(const task_record&);
   void save_some();
   // ---- nodes.cpp
   void leave_turn() {

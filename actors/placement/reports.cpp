@@ -44,11 +44,15 @@ void placement::report_failure(const executor& e, std::span<const std::pair<arra
                                std::exception_ptr why, bool for_good) {
   take_settled_turn();                      // what the executor has done before is accounted for
   assignment_.disconnect(e.facts().space);  // a device that is opened again is not connected
+  chains_.note_lost(e.facts().id, lost, why);
   lose(e, lost, why);
   if (for_good) {
     assignment_.withdraw(e.facts().id);
     admission_.remove_node(e.facts().id);
-    if (e.facts().kind == device_kind::node) absent_.note_gone(e.facts().shown_name());
+    if (e.facts().kind == device_kind::node) {
+      absent_.note_gone(e.facts().shown_name());
+      chains_.note_far(e.facts().id, false);
+    }
     std::vector<task_record*> kept;  // tasks kept while this executor was a candidate
     assignment_.drop_kept([&](task_record& t) { kept.push_back(&t); });
     for (task_record* t : kept) assign(*t);
@@ -60,6 +64,7 @@ void placement::report_failure(const executor& e, std::span<const std::pair<arra
 void placement::report_lost(const executor& e, std::span<const std::pair<array_core*, std::uint32_t>> lost,
                             std::exception_ptr why) {
   take_settled_turn();  // what was done before is accounted for
+  chains_.note_lost(e.facts().id, lost, why);
   lose(e, lost, why);
   leave_turn();
   take_turn(nullptr);

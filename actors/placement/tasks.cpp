@@ -121,6 +121,7 @@ void placement::make_ready(task_record& t) {
 
 // Places a task again that its executor has returned. `setback`: others may have been sent behind it.
 void placement::place_again(task_record& t, bool setback) {
+  chains_.note_not_handed(t);
   chains_.note_returned(t, setback);
   if (log_) log_->note_not_run(t, assignment_.space_of(t));
   if (executors_.has_devices()) logic::forget_parts(t);
@@ -150,10 +151,35 @@ void placement::admit_again(task_record& t) {
   admission_.queue(t);
 }
 
+// Nodes may have been given tasks which come after one that has come back, and that write what it touches. It must not
+// run there. What it reads has come home since, as a rule; else it is lost with such a node.
+void placement::keep_from_others(task_record& t) {
+  chains_.each_that_went_on(t, [&](const executor& e, array_core& a, std::uint32_t tile) {
+    const std::pair<array_core*, std::uint32_t> one{&a, tile};
+    if (a.coherence->tiles[tile].dirty_in == e.facts().space)
+      lose(e, {&one, 1}, std::make_exception_ptr(error(errc::data_lost, "it has gone on, and has overwritten it")));
+    task_extra& x = extra_of(t);
+    if (!x.executors.contains(e.facts().id)) return;
+    x.executors.erase(e.facts().id);
+    x.refused_by.emplace_back(e.facts().id, "it has gone on, and has overwritten what the task is to find");
+  });
+}
+
+// Lets the cores here run a task whatever its scope, as they repeat what is lost, if the nodes that are left have gone
+// on, and have overwritten what it is to find. False if they have not.
+bool placement::let_cores_run(task_record& t) {
+  if (!t.extra || t.extra->refused_by.empty() || t.extra->refusal) return false;
+  for (const executor* e : executors_.near())
+    if (e->facts().space == host_space) t.extra->executors.insert(e->facts().id);
+  return assignment_.can_run(t);
+}
+
 void placement::assign(task_record& t) {
   if (fates_.has_lost_inputs()) lose_overwritten_inputs(t);
+  if (t.marks & mark_came_back) keep_from_others(t);
   look_up_scope(t);
-  if (!executors_.has_devices() || assignment_.can_run(t)) {
+  if (!executors_.has_devices() || assignment_.can_run(t) ||
+      (!logic::admission::holds_elsewhere(t) && let_cores_run(t))) {
     (t.marks & mark_came_back) ? assignment_.assign_again(t) : assignment_.assign(t);
     return;
   }
@@ -228,12 +254,22 @@ void placement::note_chunk(const task_record& t) {
     std::atomic_ref(join.extra->chunks_at[t.executor]).fetch_add(1, std::memory_order_relaxed);
 }
 
+// Has a call not repeated. It has ended well before one failed that it comes after, whose outputs it has read: what it
+// would read now is something else.
+void placement::forget_call(task_record& t) {
+  if (t.extra && !t.error) t.extra->call = nullptr;
+}
+
 void placement::retire(task_record& t) {
-  if (executors_.has_devices() && chains_.has_ended_early(t)) return;
+  const bool chains = executors_.has_devices();
+  if (chains && chains_.has_ended_early(t)) return;
+  if (chains && fates_.take_failure(t)) forget_call(t);
   fates_.forget(t);
   assignment_.finished(t);
   note_outdated();
   if (executors_.limits_memory()) account_for_data(t);
+  if (chains) chains_.note_not_handed(t);
+  if (chains) lose_written(t);
   if ((t.marks & mark_chunk) && !is_sealed(t)) {
     note_chunk(t);
     task_extra* const all = successor::from(t.successors[0]).task->extra;
@@ -241,13 +277,13 @@ void placement::retire(task_record& t) {
   }
   // A task that waited for a copy that is lost finds out itself whether it needed the copy.
   if (t.kind >= task_kind::transfer) t.error = nullptr;
-  const bool chains = executors_.has_devices();
   deps_.retire(
       t, [&](task_record& next) { make_ready(next); },
       [&](task_record& next) {
         if (chains) chains_.note_fewer(next);
       });
   if (chains) chains_.send_fewer();
+  if (chains) chains_.send_blocked_by(t);
   admission_.finished(t);
   for (int i = 0; i < t.access_count && !(t.marks & mark_early); ++i) {  // early ones are in no count
     access& x = t.accesses[i];

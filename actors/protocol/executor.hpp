@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include <troupe/detail/task.hpp>
 #include <troupe/report.hpp>
@@ -18,6 +19,8 @@
 #include "actors/protocol/executor_facts.hpp"
 
 namespace troupe::detail {
+
+struct promise;
 
 /// Bodies that wait for something, whose slots other tasks have meanwhile.
 struct waiting_load {
@@ -56,6 +59,13 @@ class executor {
   virtual void after_turn() {}
   /// True if after_turn is to be called for what the executor has been given in this turn.
   virtual bool wants_after_turn() const { return facts().kind == device_kind::node; }
+  /// Tells a node that a task which it has been handed is to write what another node is promised: it sends the box when
+  /// the task has ended, and before anything that it is handed later changes it. With placement's turn.
+  virtual void make_promise(const promise&) {}
+  /// Tells a node about a task that it is handed next: what other nodes are told to send for it. With placement's turn.
+  virtual void expect(task_record&, std::vector<promise>&&) {}
+  /// Returns a number of the node that is there: another one after it has gone, 0 while none is. Any thread.
+  virtual std::uint64_t stay() const { return 0; }
   /// Copies home a tile that only this node has. Takes a handle of the array. Only nodes do this.
   virtual void save(array_core&, std::uint32_t) {}
   /// Returns the number of sleeping threads that would take work.

@@ -72,6 +72,9 @@ class node_actor final : public node, private task_listener {
   bool is_idle() override;
   void start() override {}
   void save(array_core&, std::uint32_t tile) override;
+  void make_promise(const promise& p) override { queue_.add(p); }
+  void expect(task_record& t, std::vector<promise>&& boxes) override { queue_.expect(t, std::move(boxes)); }
+  std::uint64_t stay() const override { return occupant_.is_there() ? occupant_.times() : 0; }
 
   // ---- actor
   void withdraw(std::exception_ptr why) override { give_up_(std::move(why)); }
@@ -86,6 +89,7 @@ class node_actor final : public node, private task_listener {
   bool wait_idle(std::chrono::steady_clock::time_point) override;
   bool has_overdue(std::chrono::milliseconds) const override;
   void know_others(std::chrono::nanoseconds) override;
+  void know_round_trip(std::chrono::nanoseconds) override;
   std::uint32_t learned_transfers() override;
   void correct_link(std::uint64_t bytes, std::chrono::nanoseconds there, std::chrono::nanoseconds back,
                     std::chrono::nanoseconds round_trip) override;
@@ -121,8 +125,13 @@ class node_actor final : public node, private task_listener {
   node_actor& at(memory_space) const;
   bool find_lenders(const task_record&);
   void ask_to_lend(job&, wire::gap&, const array_core&);
+  bool pull_promised(job&, wire::access_descriptor&, const array_core&, std::uint32_t tile, const logic::box4&);
+  void give_up_promises(const task_record&);
+  void give_up_unused();
   bool try_to_lend(const lend_order&);
   void try_waiting_lends();
+  void keep_promises(const task_record* next);
+  void keep_promises_of(std::uint64_t writer);
   void send_no_pull(std::uint64_t number, const node_id& by);
   void take_back_lends(job&);
   void note_unfilled(net::reader&);
@@ -157,6 +166,7 @@ class node_actor final : public node, private task_listener {
   void encode(job&);
   void know(array_core&);
   void need(job&, wire::access_descriptor&, array_core&, const logic::box4& touched);
+  void need_known(job&, wire::access_descriptor&, array_core&, const logic::box4& touched);
   void add_returned(job&, wire::access_descriptor&, int access, int number);
   bool put_inside(wire::gap&, array_core&);
   void send_gaps(wire::task_descriptor&);
@@ -213,6 +223,7 @@ class node_actor final : public node, private task_listener {
   link_meter meter_;
   send_queue queue_;
   departure departure_;
+  std::atomic<bool> is_far_{false};
   std::atomic<int> untold_{0};  // threads that have taken reports and have not told placement yet
 
   std::condition_variable idle_;

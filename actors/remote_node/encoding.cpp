@@ -105,8 +105,17 @@ bool node_actor::put_inside(wire::gap& g, array_core& a) {
   return true;
 }
 
-// Adds gaps for what of the box is not there: each is pulled from a third node, pushed with the task, or asked for.
+// Adds gaps for what of the box is not there. What the task is promised is pulled from who is about to write it.
 void node_actor::need(job& j, wire::access_descriptor& w, array_core& a, const logic::box4& touched) {
+  if (w.mode != access_mode::read || !lends_.has_promised()) return need_known(j, w, a, touched);
+  a.each_tile(touched, [&](std::uint32_t tile, const logic::box4& all) {
+    const logic::box4 part = intersect(touched, all);
+    if (!pull_promised(j, w, a, tile, part)) need_known(j, w, a, part);
+  });
+}
+
+// Adds gaps for what of the box is not there: each is pulled from a third node, pushed with the task, or asked for.
+void node_actor::need_known(job& j, wire::access_descriptor& w, array_core& a, const logic::box4& touched) {
   const auto runs = [&](std::uint64_t id) { return jobs_.find(id) != nullptr; };
   known_.need(a, touched, w.mode == access_mode::read, j.id, runs,
               [&](std::uint32_t tile, const logic::box4& where, bool in_use) {

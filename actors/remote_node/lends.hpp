@@ -4,10 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "actors/logic/data/array_core.hpp"
+#include "actors/logic/data/promise.hpp"
 #include "actors/protocol/memory_space.hpp"
 #include "actors/wire/task_messages.hpp"
 
@@ -22,6 +25,7 @@ struct lend_order {
   std::uint32_t tile = 0, version = 0;
   logic::box4 where;
   memory_space borrower = 0;
+  std::uint64_t writer = 0;  // the task that is to write it, by its sequence; 0: it is there, in that version
 };
 
 /// Keeps what one node's actor has to do with lends: as the borrower's, the lenders of the task that is being encoded
@@ -33,7 +37,29 @@ class lends {
  public:
   // ---- the borrower -------------------------------------------------------------------------------------------------
   /// Begins a task: it has no lenders yet.
-  void begin_task() { lenders_.clear(); }
+  void begin_task() {
+    lenders_.clear();
+    promised_.clear();
+  }
+  /// Adds a box that the task is promised. `id`: of the node that promises it.
+  void add_promised(const promise& p, const node_id& id) { promised_.push_back({p, id}); }
+  bool has_promised() const { return !promised_.empty(); }
+  struct promised_box {
+    promise what;
+    node_id id;
+  };
+  /// Takes a box that the task is promised; nothing if it is not.
+  std::optional<promised_box> take_promised(const array_core& a, std::uint32_t tile, const logic::box4& where) {
+    for (auto p = promised_.begin(); p != promised_.end(); ++p) {
+      if (p->what.array != &a || p->what.tile != tile || p->what.where != where) continue;
+      const promised_box found = *p;
+      promised_.erase(p);
+      return found;
+    }
+    return {};
+  }
+  /// Takes the boxes that the task is promised and has not taken.
+  std::vector<promised_box> take_unused() { return std::exchange(promised_, {}); }
   /// Adds a lender for the task: `who` has that version of the tile.
   void add_lender(const array_core* a, std::uint32_t tile, std::uint32_t version, memory_space who, const node_id& id) {
     lenders_.push_back({a, tile, version, who, id});
@@ -53,6 +79,19 @@ class lends {
   // ---- the lender ---------------------------------------------------------------------------------------------------
   /// Keeps an order until what it asks for has been sent to the node.
   void wait(const lend_order& o) { waiting_.push_back(o); }
+  /// Keeps an order of what a task is to write that is still in the queue.
+  void wait_for_writer(const lend_order& o) { by_writer_[o.writer].push_back(o); }
+  /// Returns the orders that wait for a task, which has just been sent or was given back.
+  std::vector<lend_order> take_waiting_for(std::uint64_t writer) {
+    if (by_writer_.empty()) return {};
+    const auto known = by_writer_.find(writer);
+    if (known == by_writer_.end()) return {};
+    std::vector<lend_order> all = std::move(known->second);
+    by_writer_.erase(known);
+    return all;
+  }
+  /// Refuses an order: its borrower is told.
+  void refuse(const lend_order& o) { refused_.push_back(o); }
   /// Tries the orders that wait: those for which try_to(order) is true have been told to the node. `more`: tasks are
   /// still queued, so the others go on waiting; else they are refused.
   template <class F>
@@ -64,14 +103,22 @@ class lends {
       return !more;
     });
   }
+  /// Refuses the orders that wait for tasks: no task is queued.
+  void refuse_writers() {
+    for (const auto& [writer, all] : by_writer_) refused_.insert(refused_.end(), all.begin(), all.end());
+    by_writer_.clear();
+  }
   /// Forgets an order that waits: its borrower has given it up.
   void forget(std::uint64_t number) {
-    std::erase_if(waiting_, [&](const lend_order& o) { return o.number == number; });
+    const auto is_it = [&](const lend_order& o) { return o.number == number; };
+    std::erase_if(waiting_, is_it);
+    for (auto& [writer, all] : by_writer_) std::erase_if(all, is_it);
   }
   /// Refuses all orders that wait: the node has gone.
   void refuse_waiting() {
     refused_.insert(refused_.end(), waiting_.begin(), waiting_.end());
     waiting_.clear();
+    refuse_writers();
   }
 
   /// Messages for the actors of other nodes.
@@ -96,6 +143,8 @@ class lends {
   }
 
   std::vector<source> lenders_;  // of the task that is being encoded
+  std::vector<promised_box> promised_;
+  std::unordered_map<std::uint64_t, std::vector<lend_order>> by_writer_;
   std::vector<lend_order> orders_, waiting_, refused_;
   std::vector<std::pair<memory_space, std::uint64_t>> unlends_;
 };

@@ -30,7 +30,7 @@ class occupant {
     session_ = std::move(s);
     slots_ = std::max(1, threads);
     memory_bytes_ = memory_bytes;
-    ++times_;
+    times_.fetch_add(1, std::memory_order_relaxed);
     const std::lock_guard hold(id_lock_);
     id_ = name_of(session_->peer().id);
   }
@@ -50,13 +50,12 @@ class occupant {
   /// Bodies that the node runs at once.
   int slots() const { return slots_; }
   std::uint64_t memory_bytes() const { return memory_bytes_; }
-  /// Returns how often a node has joined in this place.
-  std::uint64_t times() const { return times_; }
-
   // ---- any thread ---------------------------------------------------------------------------------------------------
   /// Shows the node that has joined to others.
   void show() { there_.store(true, std::memory_order_release); }
   bool is_there() const { return there_.load(std::memory_order_acquire); }
+  /// Returns how often a node has joined in this place.
+  std::uint64_t times() const { return times_.load(std::memory_order_relaxed); }
   /// Returns the id of the node that is in session; nothing if none is.
   std::optional<node_id> id() const {
     const std::lock_guard hold(id_lock_);
@@ -67,7 +66,8 @@ class occupant {
   std::shared_ptr<net::session> session_;
   int slots_ = 0;
   std::atomic<bool> there_{false};
-  std::uint64_t memory_bytes_ = 0, times_ = 0;
+  std::uint64_t memory_bytes_ = 0;
+  std::atomic<std::uint64_t> times_{0};
   mutable std::mutex id_lock_;
   std::optional<node_id> id_;
 };

@@ -37,7 +37,9 @@ std::uint64_t remote_copies::note_written(const task_record& t, std::uint64_t jo
     c->last_write = ++writes_;
     wrote.push_back(c->last_write);
     if (!c->dirty) c->first_write = c->last_write;
-    c->last_job = job;
+    c->last_job = c->writer_job = job;
+    c->writer = t.sequence;
+    c->pulled_from = 0;
     c->whole = c->dirty = true;
     c->in_error = false;
     c->parts.clear();
@@ -61,6 +63,7 @@ void remote_copies::note_not_written(const job& j, const task_record& t, bool to
   each_written_of(*this, t, [&](const access& x, copy* c) {
     const std::uint64_t write = *wrote++;
     if (write <= c->forgotten_write) return;
+    c->writer = 0;
     if (spoiled && c->dirty && c->first_write < write) spoiled->emplace_back(x.array, x.tile);
     --c->version;
     if (touched || c->first_write >= write) c->first_write = std::max(c->first_write, write + 1);

@@ -62,9 +62,9 @@ class remote_copies {
 
   // ---- a task is sent -----------------------------------------------------------------------------------------------
   /// Calls missing(tile, box, in_use) for each box of an array, which the node knows, that the job touches and that is
-  /// not there; from then on it is. `in_use`: another job there still uses the tile. `reads`: the job only reads, and no
-  /// job changes another part of the tile meanwhile, as placement sees to; else no more than the part may be sent, which
-  /// would take the place of what other jobs write there.
+  /// not there; from then on it is. `in_use`: another job there still uses the tile. `reads`: the job only reads, and
+  /// no job changes another part of the tile meanwhile, as placement sees to; else no more than the part may be sent,
+  /// which would take the place of what other jobs write there.
   template <class Runs, class Missing>
   void need(const array_core& a, const logic::box4& touched, bool reads, std::uint64_t job, Runs&& runs,
             Missing&& missing) {
@@ -87,6 +87,7 @@ class remote_copies {
         missing(tile, part, in_use);
         if (!is_full) c.parts.push_back(part);
       }
+      c.pulled_from = 0;
     });
   }
   /// Notes that the job was told to ask for bytes of a tile.
@@ -149,6 +150,31 @@ class remote_copies {
   std::optional<version_there> only_version(const array_core&, std::uint32_t tile) const;
   /// Notes that the host has what the node has.
   void came_home(std::uint64_t array, std::uint32_t tile) { arrays_.at(array).tiles[tile].dirty = false; }
+  /// Returns the number of the job there in which that task (its sequence) has written the tile, if nothing has been
+  /// sent since that changes it; else 0.
+  std::uint64_t written_by(std::uint64_t array, std::uint32_t tile, std::uint64_t writer) const {
+    const copy* const c = find_copy(array, tile);
+    return c && c->whole && c->writer == writer ? c->writer_job : 0;
+  }
+  /// Notes that the job is told to pull boxes of the tile as another node is about to write it. What is there then is
+  /// no version that the directory knows.
+  void pulls_ahead(const array_core& a, std::uint32_t tile, const logic::box4& where, std::uint64_t writer,
+                   std::uint64_t job) {
+    copy& c = at(a).tiles[tile];
+    std::vector<logic::box4> before = c.pulled_from == writer ? std::move(c.pulled) : std::vector<logic::box4>();
+    c.forget();
+    c.pulled = std::move(before);
+    c.pulled.push_back(where);
+    c.pulled_from = writer;
+    c.last_job = job;
+  }
+  /// Notes that the job touches a tile that is pulled for another one.
+  void touches(const array_core& a, std::uint32_t tile, std::uint64_t job) { at(a).tiles[tile].last_job = job; }
+  /// True if a job was told to pull that box from that task's node, and nothing has been sent since that changes it.
+  bool is_pulled(std::uint64_t array, std::uint32_t tile, const logic::box4& where, std::uint64_t writer) const {
+    const copy* const c = find_copy(array, tile);
+    return c && c->pulled_from == writer && std::ranges::find(c->pulled, where) != c->pulled.end();
+  }
   /// Forgets what is known of a tile, of an array that the node knows.
   void forget(std::uint64_t array, std::uint32_t tile) { arrays_.at(array).tiles[tile].forget(); }
   /// Forgets a tile that the node did not get from a third one, unless it has been written there since. Throws
@@ -176,7 +202,10 @@ class remote_copies {
     std::uint64_t forgotten_write = 0;  // the newest write when this entry was last forgotten
     bool whole = false, dirty = false;
     bool in_error = false;
-    std::uint64_t last_job = 0;  // the last one sent that touches it there
+    std::uint64_t last_job = 0;     // the last one sent that touches it there
+    std::uint64_t pulled_from = 0;  // the task, by its sequence, as which leaves them these boxes are pulled; 0: none
+    std::vector<logic::box4> pulled;
+    std::uint64_t writer = 0, writer_job = 0;  // the task that last wrote it there, by its sequence; 0: none that ran
     std::vector<logic::box4> parts;
     std::vector<std::uint64_t> asks;  // jobs that were told to ask for boxes of it; some may have ended
 

@@ -58,6 +58,8 @@ class node : public executor, public actor {
   virtual bool has_overdue(std::chrono::milliseconds) const = 0;
   /// Notes for how long the tasks of other nodes will keep this one busy, as it has told.
   virtual void know_others(std::chrono::nanoseconds) = 0;
+  /// Notes how long a message to the node and its answer take at least.
+  virtual void know_round_trip(std::chrono::nanoseconds) = 0;
   /// Returns how many copies to the node and from it have taught what the link costs.
   virtual std::uint32_t learned_transfers() = 0;
   /// Lowers the costs of the link, as placement::correct_link says.

@@ -63,9 +63,12 @@ bool node_actor::send_some() {
   for (;;) {
     const std::size_t most = std::max(under_way_max, under_way_each * static_cast<std::size_t>(occupant_.slots()));
     task_record* const t = queue_.take_next(jobs_.running() < most);
+    keep_promises(t);  // after that: what the task overwrites may have been promised
     if (!t) break;
     if (!is_internal(t->kind)) {
+      const std::uint64_t number = t->sequence;
       start_task(*t);
+      keep_promises_of(number);
     } else {
       flush();  // what it asks for comes after what has been sent before
       if (!start_internal(*t)) queue_.put_off(*t);
@@ -112,6 +115,7 @@ void node_actor::start_task(task_record& t) {
   const auto undo = [&] {
     if (j.data) j.data->context.roll_back();
     take_back_lends(j);
+    give_up_unused();
     pushes_.drop(j.id);
     give_job(j);
     known_.forget_read(t);  // what was not there was to be asked for by this task
@@ -119,6 +123,7 @@ void node_actor::start_task(task_record& t) {
   };
   try {
     encode(j);
+    give_up_unused();
     if (!is_repeatable(t)) ask_for_written(j);
   } catch (const too_much&) {
     const std::exception_ptr why = std::current_exception();
@@ -171,7 +176,7 @@ std::exception_ptr node_actor::finish(job& j, const wire::task_end& e) {
                                                           : error(errc::out_of_memory, "it was short of memory"));
   }
   const bool is_overwritten = comes_back && touched && known_.is_overwritten(j, t, report_.overwritten_inputs);
-  if (no_room || is_overwritten) refuse(t, no_room || unfilled ? why : nullptr);
+  if (no_room || is_overwritten) refuse(t, no_room ? why : nullptr);
   if (comes_back)
     come_back(t);
   else
@@ -360,6 +365,7 @@ void node_actor::recall(const std::function<bool(const task_record&)>& wanted) {
 
 // Ends a task that another thread has claimed, to cancel it.
 void node_actor::end_cancelled(task_record& t) {
+  give_up_promises(t);
   ++failure_epoch_;
   await_fulfilled(t);
   report_.done.push_back(&t);
@@ -375,6 +381,7 @@ bool node_actor::has_overdue(std::chrono::milliseconds since) const {
 
 // Returns a task that was not claimed.
 void node_actor::give_back(task_record& t) {
+  give_up_promises(t);
   ++failure_epoch_;
   report_.returned.push_back(&t);
 }

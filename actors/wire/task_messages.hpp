@@ -35,10 +35,11 @@ enum class kind : std::uint8_t {
   fetch_home = 0x15,       ///< owner to node service: send a tile home; answered by `bytes_home`, or `not_sent`
   not_sent = 0x16,         ///< node service to owner: `bytes_home` or `bytes_back` that will not come, and why
   forget = 0x17,           ///< owner to node service: arrays that will not be named again
-  leaving = 0x18,   ///< node service to owner: send no more tasks, fetch what is only here; answered by `released`
-  released = 0x19,  ///< owner to node service: nothing of mine is left that I could not do without
-  lend = 0x1a,      ///< owner to node service: keep these bytes for another node service, which pulls them once
-  unlend = 0x1b,    ///< owner to node service: nobody will pull these any more
+  leaving = 0x18,       ///< node service to owner: send no more tasks, fetch what is only here; answered by `released`
+  released = 0x19,      ///< owner to node service: nothing of mine is left that I could not do without
+  lend = 0x1a,          ///< owner to node service: keep these bytes for another node service, which pulls them once
+  lend_written = 0x31,  ///< owner to node service: as `lend`, as a task there leaves them; nothing if that does not run
+  unlend = 0x1b,        ///< owner to node service: nobody will pull these any more
   pull =
       0x1c,  ///< node service to node service: send what you were to keep; answered by `bytes_pulled`, or `cannot_pull`
   cannot_pull = 0x1d,  ///< the answer to `pull` where there is nothing to send
@@ -201,7 +202,7 @@ struct task_end {
   std::string text{};
   std::string root{};  ///< of a run of a part of a graph that failed: which call it was
   std::vector<written_box>
-      written{};  ///< of a task that ran: boxes that return or were to be copied, if they are small
+      written{};        ///< of a task that ran: boxes that return or were to be copied, if they are small
   bool in_sum = false;  ///< of a task that ran: its partial is still to come, perhaps in a sum with others
 };
 

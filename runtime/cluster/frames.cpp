@@ -4,6 +4,7 @@
 #include <troupe/error.hpp>
 
 #include "actors/wire/node_names.hpp"
+#include "actors/wire/rows.hpp"
 #include "runtime/cluster/node_set.hpp"
 
 namespace troupe::detail {
@@ -74,6 +75,21 @@ void node_set::peer::frame(std::span<const std::byte> bytes) {
     net::reader from(bytes.subspan(1));
     const wire::pull_refusal r = wire::take_pull_refusal(from);
     if (const peer_ptr owner = all->find(r.owner)) owner->service->cannot_pull(r, name_of(line->peer().id));
+  } else if (what == wire::kind::bytes_pulled) {  // few: the head and the bytes in one
+    net::reader from(bytes.subspan(1));
+    wire::pulled_head h;
+    h.number = from.varint();
+    h.owner = wire::take_node(from);
+    h.lent = from.varint();
+    const std::span<const std::byte> body = from.bytes();
+    from.end();
+    const node_id sender = name_of(line->peer().id);
+    for (const auto& g : all->services_of(h.owner)) {
+      const net::pieces to = g->pulled_arriving(h, body.size(), sender);
+      if (to.empty()) continue;
+      copy_into(to, body.data());
+      return g->pulled_arrived(h, sender, true);
+    }
   } else if (graph_parts::is_for_parts(what)) {
     all->parts().frame(name_of(line->peer().id), bytes);
   } else if (place) {
@@ -100,8 +116,7 @@ net::pieces node_set::peer::arriving(std::span<const std::byte> head, std::uint6
       if (auto to = g->pulled_arriving(h, bytes, name_of(line->peer().id)); !to.empty()) return to;
     return {};
   }
-  if (wire::kind_of(head) == wire::kind::crossing)
-    return all->parts().arriving(name_of(line->peer().id), head, bytes);
+  if (wire::kind_of(head) == wire::kind::crossing) return all->parts().arriving(name_of(line->peer().id), head, bytes);
   if (is_check(wire::kind_of(head))) return all->check_arriving(*this, wire::kind_of(head), bytes);
   const std::shared_ptr<node> to = all->place_of(*this);
   return to ? to->arriving(head, bytes) : net::pieces();

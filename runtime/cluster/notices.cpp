@@ -103,8 +103,13 @@ void node_set::hear(peer& p, wire::kind what, net::reader& from) {
     case wire::kind::pong: {
       if (wire::take_number(from) != p.pings) break;  // too late to tell anything
       const auto took = transport_->now() - p.pinged;
-      std::lock_guard hold(lock_);
-      p.trips.add(took);
+      std::chrono::nanoseconds least{};
+      {
+        std::lock_guard hold(lock_);
+        p.trips.add(took);
+        least = p.trips.least();
+      }
+      if (const std::shared_ptr<node> place = place_of(p)) place->know_round_trip(least);
       break;
     }
     case wire::kind::describe:

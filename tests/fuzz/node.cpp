@@ -615,7 +615,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
       case 15:
         return request(wire::kind::snapshot, a, b);
       case 16:
-        return request(wire::kind::lend, a, b);
+        return request(a & 1 ? wire::kind::lend : wire::kind::lend_written, a, b);
       case 17:
         return request(wire::kind::gaps, a, b);
       case 18:

@@ -56,6 +56,10 @@ struct coherence_entry {
   // Tasks in flight that may copy all of the host's bytes though they need a part (part_readers), and tasks in flight
   // that write a part of them (part_writers).
   ref_list part_readers, part_writers;
+  // Tasks that nodes have been handed, that write all of it, and that have not retired; the executor that has them.
+  ref_list handed;
+  std::uint16_t handed_to = 0;
+  static constexpr std::uint16_t several = 0xffff;
 };
 
 /// Locations of an array's tiles; allocated when the array is first used outside host memory.

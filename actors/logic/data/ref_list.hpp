@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -43,10 +44,14 @@ class ref_list {
     data()[count_++] = r;
   }
   void remove(const task_record* t) {
-    std::uint32_t kept = 0;
-    for (std::uint32_t i = 0; i < count_; ++i)
-      if (data()[i].task != t) data()[kept++] = data()[i];
-    count_ = kept;
+    task_ref* const all = data();
+    task_ref* const rest = std::remove_if(all, all + count_, [t](const task_ref& r) { return r.task == t; });
+    count_ = static_cast<std::uint32_t>(rest - all);
+  }
+  /// As remove, where the first one is the likeliest.
+  void remove_first(const task_record* t) {
+    if (count_ == 0 || data()->task != t || (count_ > 1 && data()[1].task == t)) return remove(t);
+    std::memmove(static_cast<void*>(data()), data() + 1, --count_ * sizeof(task_ref));
   }
 
  private:

@@ -28,6 +28,11 @@ class round_trips {
     std::nth_element(all.begin(), middle, all.begin() + static_cast<std::ptrdiff_t>(count_));
     return *middle;
   }
+  /// Returns the shortest; 0: none yet. A busy machine makes round trips longer, never shorter.
+  std::chrono::nanoseconds least() const {
+    return count_ == 0 ? std::chrono::nanoseconds{}
+                       : *std::min_element(last_.begin(), last_.begin() + static_cast<std::ptrdiff_t>(count_));
+  }
 
  private:
   std::array<std::chrono::nanoseconds, window> last_{};

@@ -82,6 +82,11 @@ class assignment {
   void refill();
   /// True if executor i may run the task.
   bool may_run(const detail::task_record& t, std::size_t i) const { return eligible_.mask_of(t).contains(i); }
+  /// Returns the only executor that may run the task; executor_set::end if there are several, or none.
+  int only_for(const detail::task_record& t) {
+    const executor_set& all = eligible_.masks_of(t).all;
+    return all.has_single() ? all.first() : executor_set::end;
+  }
   /// True if executor i may take the task over from the one that has it.
   bool suits(const detail::task_record& t, std::size_t i) const {
     return eligible_.mask_of(t).contains(i) && facts_[t.executor].space == facts_[i].space;

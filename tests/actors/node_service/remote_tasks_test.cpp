@@ -85,4 +85,17 @@ TEST_F(tasks_of_a_node, are_all_visited) {
   EXPECT_EQ(ids, (std::set<std::uint64_t>{1, 2}));
 }
 
+TEST_F(tasks_of_a_node, are_known_to_have_been_refused) {
+  remote_task& r = start(1, a);
+  all.note_refused(1);
+  all.remove(r);
+  EXPECT_TRUE(all.was_refused(1));
+  EXPECT_FALSE(all.was_refused(2));
+  EXPECT_FALSE(all.was_refused(0)) << "no task";
+  for (std::uint64_t id = 10; id < 10'000; ++id) all.note_refused(id);
+  EXPECT_TRUE(all.was_refused(1)) << "forgotten, so it may have been";
+  EXPECT_TRUE(all.was_refused(9'999));
+  EXPECT_FALSE(all.was_refused(10'000));
+}
+
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "actors/logic/data/directory.hpp"
+#include "actors/placement/notifications.hpp"
 #include "actors/protocol/chaining.hpp"
 #include "collector.hpp"
 #include "loose_graph.hpp"
@@ -22,11 +23,12 @@ using enum troupe::access_mode;
 /// A core group and two devices with memory of their own.
 class chains_on_devices : public testing::Test, protected loose_graph {
  protected:
-  explicit chains_on_devices(float window_ns = 1e9f)
-      : assignment(window_ns, 0), chains(order, assignment, executors, nullptr) {
+  explicit chains_on_devices(float window_ns = 1e9f, troupe::device_kind kind = troupe::device_kind::cpu)
+      : assignment(window_ns, 0), chains(order, assignment, executors, told, nullptr) {
+    offered = troupe::detail::id_set{1, 2};
     for (std::uint16_t i = 0; i < 3; ++i) {
       all.push_back(std::make_unique<collector>(
-          executor_facts{i, "executor " + std::to_string(i), troupe::device_kind::cpu, i, 1}));
+          executor_facts{i, "executor " + std::to_string(i), i ? kind : troupe::device_kind::cpu, i, 1}));
       executors.push_back(all.back().get());
       assignment.add(all.back()->facts());
       chains.add(i != host_space);
@@ -35,6 +37,7 @@ class chains_on_devices : public testing::Test, protected loose_graph {
   /// Orders a task that only that device may run, as placement does.
   task_record* on(int device, const std::vector<use>& uses, int priority = 0) {
     task_record* const t = task(uses);
+    t->kernel = &for_all;
     extra(t).executors = {device};
     extra(t).options.priority = priority;
     std::vector<task_record*> combines;
@@ -67,6 +70,7 @@ class chains_on_devices : public testing::Test, protected loose_graph {
     if (chains.has_ended_early(*t)) return false;
     assignment.finished(*t);
     troupe::logic::note_done(*t, assignment.space_of(*t));
+    chains.note_not_handed(*t);
     for (task_record* next : retire(t)) next->marks &= static_cast<std::uint16_t>(~mark_chained);
     for (task_record* next : still_wait) chains.note_fewer(*next);
     chains.send_fewer();
@@ -76,7 +80,10 @@ class chains_on_devices : public testing::Test, protected loose_graph {
 
   std::vector<std::unique_ptr<collector>> all;
   std::vector<executor*> executors;
+  troupe::detail::shown_ids offered;
+  kernel_info for_all{.name = "for all", .key = 92, .kinds = 1, .portable = true, .nodes = &offered};
   troupe::logic::assignment assignment;
+  notifications told;
   troupe::detail::chains chains;
 };
 
@@ -254,6 +261,130 @@ TEST_F(short_chains, hold_back_what_a_device_does_not_need_yet_and_send_it_befor
   EXPECT_TRUE(end(rest[0]));
   EXPECT_EQ(hand_over(1), tasks{rest[2]});
   EXPECT_EQ(chains.next_holding_back(0), troupe::logic::executor_set::end);
+}
+
+/// Two nodes that reach each other.
+class chains_across_nodes : public chains_on_devices {
+ protected:
+  chains_across_nodes() : chains_on_devices(1e9f, troupe::device_kind::node) {
+    assignment.connect(1, 2);
+    assignment.connect(2, 1);
+    chains.note_far(1, true);
+    chains.note_far(2, true);
+  }
+  array_core *a = array("a"), *b = array("b"), *c = array("c");
+};
+
+TEST_F(chains_across_nodes, are_sent_what_they_read_by_who_writes_it) {
+  task_record *t = on(1, {{a, write}}), *u = on(2, {{b, write}}), *v = on(2, {{a, read}, {b, read}, {c, write}});
+  EXPECT_EQ(hand_over(1), tasks{t});
+  EXPECT_EQ(hand_over(2), (tasks{u, v}));
+  EXPECT_TRUE(v->marks & mark_chained);
+  EXPECT_TRUE(v->marks & mark_uncertain);
+  ASSERT_EQ(all[1]->promised.size(), 1u);
+  EXPECT_EQ(all[1]->promised[0].array, a);
+  EXPECT_EQ(all[1]->promised[0].writer, t->sequence);
+  EXPECT_TRUE(all[2]->promised.empty());
+  ASSERT_EQ(all[2]->expected[v].size(), 1u);
+  EXPECT_EQ(all[2]->expected[v][0].number, all[1]->promised[0].number);
+  EXPECT_EQ(all[2]->expected[v][0].stay, 5u);
+  EXPECT_FALSE(a->coherence->tiles[0].cached.contains(2)) << "it has no version of it that is current";
+  EXPECT_FALSE(end(v)) << "known before the others have";
+  EXPECT_TRUE(end(u));
+  EXPECT_TRUE(end(t));
+  EXPECT_EQ(v->pending, 0);
+}
+
+TEST_F(chains_across_nodes, share_what_several_tasks_of_a_node_read) {
+  task_record *t = on(1, {{a, write}}), *u = on(2, {{b, write}});
+  array_core* const d = array("d");
+  task_record *v = on(2, {{a, read}, {b, read}, {c, write}}), *w = on(2, {{a, read}, {b, read}, {d, write}});
+  hand_over(1), hand_over(2);
+  EXPECT_EQ(all[1]->promised.size(), 1u);
+  ASSERT_EQ(all[2]->expected[v].size(), 1u);
+  EXPECT_FALSE(all[2]->expected[v][0].shared);
+  ASSERT_EQ(all[2]->expected[w].size(), 1u);
+  EXPECT_TRUE(all[2]->expected[w][0].shared);
+  EXPECT_EQ(all[2]->expected[w][0].number, all[1]->promised[0].number);
+  end(t), end(u);
+}
+
+TEST_F(chains_across_nodes, are_continued_by_tasks_that_overwrite_what_is_at_home) {
+  array_core* const d = array("d");
+  task_record *t = on(1, {{a, write}}), *u = on(2, {{b, write}});
+  hand_over(1), hand_over(2);
+  EXPECT_TRUE(end(t));
+  EXPECT_TRUE(end(u));
+  a->coherence->tiles[0].dirty_in = b->coherence->tiles[0].dirty_in = host_space;
+  task_record *v = on(1, {{b, read}, {a, update}}), *x = on(2, {{c, write}});
+  EXPECT_EQ(hand_over(1), tasks{v});
+  EXPECT_EQ(hand_over(2), tasks{x});
+  b->coherence->tiles[0].dirty_in = 2;
+  task_record* const w = on(2, {{a, read}, {c, read}, {b, write}});
+  EXPECT_EQ(hand_over(2), tasks()) << "v may have to run again, and to read b";
+  b->coherence->tiles[0].dirty_in = host_space;
+  EXPECT_TRUE(chains.send_behind(*w));
+  EXPECT_EQ(hand_over(2), tasks{w});
+  std::vector<std::string> gone_on;
+  chains.each_that_went_on(*v, [&](const executor& e, array_core& what, std::uint32_t) {
+    gone_on.push_back(what.spec.name + " on " + e.facts().name);
+  });
+  EXPECT_EQ(gone_on, (std::vector<std::string>{"b on executor 2"}));
+  chains.each_that_went_on(*x, [&](const executor&, array_core& what, std::uint32_t) {
+    ADD_FAILURE() << what.spec.name << ": nothing comes after it that it touches";
+  });
+  EXPECT_FALSE(chains.send_behind(*on(1, {{b, write}, {d, write}}))) << "another node is to write it before";
+}
+
+TEST_F(chains_across_nodes, are_sent_once_what_they_overwrite_has_come_home) {
+  task_record *t = on(1, {{a, write}}), *u = on(2, {{b, write}});
+  hand_over(1), hand_over(2);
+  task_record* const v = on(1, {{b, read}, {c, write}});
+  EXPECT_EQ(hand_over(1), tasks{v});
+  task_record* const w = on(2, {{c, read}, {a, read}, {b, write}});
+  EXPECT_EQ(hand_over(2), tasks()) << "b is not known to have been written";
+  EXPECT_TRUE(end(u));
+  b->coherence->tiles[0].dirty_in = host_space;
+  chains.send_blocked_by(*u);
+  EXPECT_EQ(hand_over(2), tasks{w});
+  end(t);
+}
+
+TEST_F(chains_across_nodes, end_before_tasks_that_run_once) {
+  static constexpr kernel_info once{.name = "once", .key = 93, .kinds = 1, .repeat = purity::once};
+  task_record *t = on(1, {{a, write}}), *u = on(2, {{b, write}});
+  task_record* const v = on(2, {{a, read}, {b, read}, {c, write}});
+  task_record* const w = task({{c, update}});
+  w->kernel = &once;
+  extra(w).executors = {2};
+  in_order(w);
+  hand_over(1);
+  EXPECT_EQ(hand_over(2), (tasks{u, v})) << "not what comes after v";
+  end(t);
+}
+
+TEST_F(chains_across_nodes, know_what_was_lost_of_tasks_that_had_ended) {
+  task_record *t = on(1, {{a, write}}), *u = on(2, {{b, write}}), *v = on(2, {{a, read}, {b, read}, {c, write}});
+  hand_over(1), hand_over(2);
+  EXPECT_FALSE(end(v));
+  const std::pair<array_core*, std::uint32_t> lost[] = {{a, 0}, {c, 0}};
+  chains.note_lost(1, lost, nullptr);
+  EXPECT_TRUE(chains.take_lost(*v).empty()) << "on another node";
+  EXPECT_TRUE(end(u));
+  (void)t;
+}
+
+TEST_F(chains_across_nodes, hand_out_what_was_lost_when_the_task_retires) {
+  task_record *t = on(1, {{a, write}}), *u = on(2, {{b, write}}), *v = on(2, {{a, read}, {b, read}, {c, write}});
+  hand_over(1), hand_over(2);
+  EXPECT_FALSE(end(v));
+  const std::pair<array_core*, std::uint32_t> lost[] = {{a, 0}, {c, 0}};
+  chains.note_lost(2, lost, nullptr);
+  end(u), end(t);
+  const auto tiles = chains.take_lost(*v);
+  ASSERT_EQ(tiles.size(), 1u) << "it does not write a";
+  EXPECT_EQ(tiles[0].array, c);
+  EXPECT_TRUE(chains.take_lost(*v).empty());
 }
 
 }  // namespace

@@ -3,10 +3,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <map>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "actors/logic/data/promise.hpp"
 #include "actors/protocol/executor.hpp"
 
 namespace test {
@@ -37,11 +39,16 @@ class collector : public executor {
       }
     return n;
   }
+  void make_promise(const promise& p) override { promised.push_back(p); }
+  void expect(task_record& t, std::vector<promise>&& boxes) override { expected[&t] = std::move(boxes); }
+  std::uint64_t stay() const override { return 5; }
   troupe::executor_report report() const override { return {.name = facts_.name}; }
   void start() override {}
 
   std::vector<task_record*> held;
   std::vector<std::size_t> batches;
+  std::vector<promise> promised;                                  // that it is to keep for others
+  std::map<const task_record*, std::vector<promise>> expected{};  // of its tasks
 
  private:
   executor_facts facts_;

@@ -10,6 +10,7 @@ namespace {
 using troupe::detail::array_core;
 using troupe::detail::lend_order;
 using troupe::detail::lends;
+using troupe::detail::promise;
 
 struct lends_test : testing::Test {
   lends_test() {
@@ -85,6 +86,52 @@ TEST_F(lends_test, that_are_given_up_are_told_once) {
   EXPECT_EQ(told[0].first, 3);
   EXPECT_EQ(told[0].second, 11u);
   EXPECT_TRUE(all.take().given_up.empty());
+}
+
+TEST_F(lends_test, that_are_promised_are_taken_once_by_the_task_that_is_encoded) {
+  promise p;
+  p.array = &a;
+  p.tile = 2;
+  p.where = {{0, 0, 0, 0}, {4, 1, 1, 1}};
+  p.number = 13;
+  EXPECT_FALSE(all.has_promised());
+  all.add_promised(p, {});
+  EXPECT_TRUE(all.has_promised());
+  EXPECT_FALSE(all.take_promised(a, 1, p.where).has_value());
+  EXPECT_FALSE(all.take_promised(other, 2, p.where).has_value());
+  EXPECT_FALSE(all.take_promised(a, 2, {{0, 0, 0, 0}, {3, 1, 1, 1}}).has_value());
+  const auto taken = all.take_promised(a, 2, p.where);
+  ASSERT_TRUE(taken.has_value());
+  EXPECT_EQ(taken->what.number, 13u);
+  EXPECT_FALSE(all.take_promised(a, 2, p.where).has_value());
+  all.add_promised(p, {});
+  EXPECT_EQ(all.take_unused().size(), 1u);
+  EXPECT_FALSE(all.has_promised());
+}
+
+TEST_F(lends_test, wait_for_the_task_that_writes_them) {
+  const auto of = [](std::uint64_t number, std::uint64_t writer) {
+    lend_order o = order(number);
+    o.writer = writer;
+    return o;
+  };
+  all.wait_for_writer(of(1, 21));
+  all.wait_for_writer(of(2, 21));
+  all.wait_for_writer(of(3, 22));
+  all.wait_for_writer(of(4, 23));
+  all.forget(2);
+  EXPECT_TRUE(all.take_waiting_for(20).empty());
+  const auto now = all.take_waiting_for(21);
+  ASSERT_EQ(now.size(), 1u);
+  EXPECT_EQ(now[0].number, 1u);
+  EXPECT_TRUE(all.take_waiting_for(21).empty());
+  all.refuse_writers();
+  EXPECT_EQ(all.take().refused.size(), 2u);
+  all.wait_for_writer(of(5, 24));
+  all.refuse_waiting();
+  EXPECT_EQ(all.take().refused.size(), 1u) << "the node goes";
+  all.refuse(of(6, 25));
+  EXPECT_EQ(all.take().refused.size(), 1u);
 }
 
 }  // namespace

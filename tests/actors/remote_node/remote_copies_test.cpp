@@ -283,4 +283,39 @@ TEST_F(remote_copies_test, transfers_home_are_counted) {
   EXPECT_FALSE(known.is_coming_home(77));
 }
 
+TEST_F(remote_copies_test, what_a_task_writes_is_known_by_it_until_that_is_changed_or_fails) {
+  sent w, again;
+  w.task.sequence = 21;
+  again.task.sequence = 22;
+  EXPECT_EQ(known.written_by(a.id, 0, 21), 0u);
+  send(w, 1, access_mode::write);
+  EXPECT_EQ(known.written_by(a.id, 0, 21), 1u);
+  EXPECT_EQ(known.written_by(a.id, 1, 21), 0u);
+  send(again, 2, access_mode::update);
+  EXPECT_EQ(known.written_by(a.id, 0, 21), 0u);
+  EXPECT_EQ(known.written_by(a.id, 0, 22), 2u);
+  known.note_not_written(again.j, again.task, true, nullptr);
+  EXPECT_EQ(known.written_by(a.id, 0, 22), 0u);
+}
+
+TEST_F(remote_copies_test, what_is_pulled_ahead_is_of_one_task_and_no_version) {
+  EXPECT_EQ(need(part(0, 4), 1), 1u);
+  known.pulls_ahead(a, 0, part(0, 4), 21, 2);
+  EXPECT_TRUE(known.is_pulled(a.id, 0, part(0, 4), 21));
+  EXPECT_FALSE(known.is_pulled(a.id, 0, part(0, 2), 21));
+  EXPECT_FALSE(known.is_pulled(a.id, 0, part(0, 4), 22));
+  EXPECT_FALSE(known.has_current(a, 0)) << "what was there is overwritten";
+  EXPECT_EQ(need(part(0, 4), 3), 1u);
+  EXPECT_FALSE(known.is_pulled(a.id, 0, part(0, 4), 21)) << "other bytes have taken its place";
+  known.pulls_ahead(a, 0, part(0, 2), 21, 4);
+  known.pulls_ahead(a, 0, part(2, 4), 21, 5);
+  EXPECT_TRUE(known.is_pulled(a.id, 0, part(0, 2), 21));
+  EXPECT_TRUE(known.is_pulled(a.id, 0, part(2, 4), 21));
+  known.pulls_ahead(a, 0, part(2, 4), 22, 6);
+  EXPECT_FALSE(known.is_pulled(a.id, 0, part(2, 4), 21));
+  sent w;
+  send(w, 7, access_mode::write);
+  EXPECT_FALSE(known.is_pulled(a.id, 0, part(2, 4), 22));
+}
+
 }  // namespace

@@ -9,6 +9,7 @@
 
 namespace {
 
+using troupe::detail::promise;
 using troupe::detail::send_queue;
 using troupe::detail::task_kind;
 using troupe::detail::task_record;
@@ -81,6 +82,44 @@ TEST_F(send_queue_test, gives_all_up_what_was_put_off_included) {
   EXPECT_EQ(queue.size(), 0u);
   queue.resume();
   EXPECT_EQ(queue.take_next(true), nullptr);
+}
+
+TEST_F(send_queue_test, has_boxes_to_keep_before_the_calls_that_are_added_later) {
+  add({&one});
+  one.sequence = 7;
+  EXPECT_TRUE(queue.has_call(7));
+  queue.take_next(true);
+  EXPECT_FALSE(queue.has_call(7));
+  EXPECT_EQ(queue.urgency(2), need::nothing);
+  promise p;
+  p.number = 3;
+  queue.add(p);
+  EXPECT_EQ(queue.urgency(2), need::send_now);
+  add({&two});
+  EXPECT_EQ(queue.take_next(true), &two);
+  const std::vector<promise> all = queue.take_to_keep();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].number, 3u);
+  EXPECT_TRUE(queue.take_to_keep().empty());
+  queue.add(p);
+  queue.forget(3);
+  EXPECT_TRUE(queue.take_to_keep().empty()) << "nobody will pull it";
+}
+
+TEST_F(send_queue_test, hands_out_what_a_call_expects_once) {
+  promise p, q;
+  p.number = q.number = 3;
+  q.shared = true;
+  queue.expect(one, {p});
+  queue.expect(two, {q});
+  add({&one, &two});
+  EXPECT_FALSE(queue.break_promise(5));
+  EXPECT_TRUE(queue.break_promise(3));
+  EXPECT_EQ(queue.take_expected(one).at(0).number, 0u);
+  EXPECT_TRUE(queue.take_expected(one).empty());
+  EXPECT_EQ(queue.take_expected(two).at(0).number, 0u) << "of all that share it";
+  queue.expect(two, {q});
+  EXPECT_FALSE(queue.break_promise(3)) << "who pulls it has been sent";
 }
 
 }  // namespace

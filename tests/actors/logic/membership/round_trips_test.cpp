@@ -31,4 +31,15 @@ TEST(round_trips, what_is_older_than_the_last_few_is_forgotten) {
   EXPECT_EQ(r.median(), 2ms);
 }
 
+TEST(round_trips, the_shortest_is_of_the_last_ones) {
+  round_trips r;
+  EXPECT_EQ(r.least(), 0ns);
+  r.add(3ms);
+  r.add(2ms);
+  r.add(9ms);
+  EXPECT_EQ(r.least(), 2ms);
+  for (std::size_t i = 0; i < round_trips::window; ++i) r.add(5ms);
+  EXPECT_EQ(r.least(), 5ms);
+}
+
 }  // namespace
