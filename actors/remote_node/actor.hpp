@@ -128,6 +128,7 @@ class node_actor final : public node, private task_listener {
   bool pull_promised(job&, wire::access_descriptor&, const array_core&, std::uint32_t tile, const logic::box4&);
   void give_up_promises(const task_record&);
   void give_up_unused();
+  void give_up_unwanted();
   bool try_to_lend(const lend_order&);
   void try_waiting_lends();
   void keep_promises(const task_record* next);

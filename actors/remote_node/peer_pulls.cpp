@@ -92,6 +92,11 @@ void node_actor::give_up_unused() {
     if (p.what.number != 0 && !p.what.shared) lends_.give_up(p.what.lender, p.what.number);
 }
 
+// Has nobody keep what tasks were promised that placement has taken back.
+void node_actor::give_up_unwanted() {
+  for (const promise& p : queue_.take_unwanted()) lends_.give_up(p.lender, p.number);
+}
+
 // Has nobody keep what a task is promised that is not sent.
 void node_actor::give_up_promises(const task_record& t) {
   give_up_unused();

@@ -81,12 +81,18 @@ class send_queue {
       }
     return found;
   }
+  /// Returns the boxes that calls expected which have been taken back: nobody will pull them.
+  std::vector<promise> take_unwanted() {
+    std::lock_guard hold(lock_);
+    return std::exchange(unwanted_, {});
+  }
   /// Takes calls back, the last ones first, for which `wanted` is true; returns their number.
   std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) {
     std::lock_guard hold(lock_);
     std::size_t n = 0;
     for (auto t = calls_.end(); t != calls_.begin() && n < room.size();) {
       if (!wanted(**--t)) continue;
+      drop_expected(**t);
       room[n++] = *t;
       t = calls_.erase(t);
     }
@@ -141,11 +147,18 @@ class send_queue {
   std::size_t size() const { return size_.load(std::memory_order_relaxed); }
 
  private:
+  void drop_expected(const task_record& t) {
+    const auto known = expected_.find(&t);
+    if (known == expected_.end()) return;
+    for (const promise& p : known->second)
+      if (p.number != 0 && !p.shared) unwanted_.push_back(p);
+    expected_.erase(known);
+  }
   void count() { size_.store(calls_.size() + internal_.size(), std::memory_order_relaxed); }
 
   mutable std::mutex lock_;
   std::deque<task_record*> calls_, internal_, put_off_;
-  std::vector<promise> to_keep_;
+  std::vector<promise> to_keep_, unwanted_;
   std::unordered_map<const task_record*, std::vector<promise>> expected_;
   std::atomic<std::size_t> size_{0};
 };

@@ -60,6 +60,7 @@ bool node_actor::send_some() {
     if (known_.empty()) turn_away(std::make_exception_ptr(error(errc::node_lost, "it is gone")));
     return false;
   }
+  give_up_unwanted();
   for (;;) {
     const std::size_t most = std::max(under_way_max, under_way_each * static_cast<std::size_t>(occupant_.slots()));
     task_record* const t = queue_.take_next(jobs_.running() < most);

@@ -122,4 +122,20 @@ TEST_F(send_queue_test, hands_out_what_a_call_expects_once) {
   EXPECT_FALSE(queue.break_promise(3)) << "who pulls it has been sent";
 }
 
+TEST_F(send_queue_test, tells_what_nobody_wants_once_calls_are_taken_back) {
+  promise p, q;
+  p.number = 3;
+  q.number = 5;
+  q.shared = true;
+  queue.expect(one, {p, q});
+  add({&one, &two});
+  std::array<task_record*, 2> room;
+  EXPECT_EQ(queue.take_back(room, [](const task_record&) { return true; }), 2u);
+  EXPECT_TRUE(queue.take_expected(one).empty());
+  const std::vector<promise> all = queue.take_unwanted();
+  ASSERT_EQ(all.size(), 1u) << "who pulls the other one has been sent";
+  EXPECT_EQ(all[0].number, 3u);
+  EXPECT_TRUE(queue.take_unwanted().empty());
+}
+
 }  // namespace
