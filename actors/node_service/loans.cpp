@@ -42,7 +42,7 @@ loans::taken_back loans::take_back(std::uint64_t number) {
     r.too_early = std::move(early->second);
     early_.erase(early);
   } else {
-    // It has been pulled, or never will be, or a pull is about to come.
+    // The loan has been pulled, or never will be, or a pull is about to come.
     if (taken_back_.insert(number).second) taken_back_in_order_.push_back(number);
     if (taken_back_in_order_.size() > early_max) {
       taken_back_.erase(taken_back_in_order_.front());

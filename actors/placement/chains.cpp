@@ -49,12 +49,6 @@ bool is_among(const std::vector<promise>& all, const array_core& a, std::uint32_
   return std::ranges::any_of(all, [&](const promise& p) { return p.array == &a && p.tile == tile; });
 }
 
-bool writes_tile(const task_record& t, const array_core& a, std::uint32_t tile) {
-  return std::any_of(t.accesses, t.accesses + t.access_count, [&](const access& x) {
-    return x.array == &a && logic::is_whole(x) && x.tile == tile && logic::writes(x);
-  });
-}
-
 bool writes_tiles(const task_record& t) {
   return std::any_of(t.accesses, t.accesses + t.access_count,
                      [](const access& x) { return x.array && logic::is_whole(x) && logic::writes(x); });
@@ -71,7 +65,7 @@ bool ends_at_home(const task_record& t, const executor_facts& where) {
 
 // True if `next` may be counted behind `first`. Not of another priority: the device might begin with the later.
 bool may_count(const task_record& first, const task_record& next) {
-  // What has run once must not have read what might be written otherwise.
+  // A task that runs once must not have read what might be written otherwise.
   if ((first.marks & mark_uncertain) && next.kernel->repeat == purity::once) return false;
   return (first.marks & mark_chain_head) && !(next.marks & (mark_sent | mark_early)) && is_calls(next) &&
          priority_of(first) == priority_of(next);
@@ -275,7 +269,7 @@ bool chains::send_behind(task_record& t) {
   if (host_memory_) host_memory_->take_room(t);
   logic::note_parts(t, where, [this](task_ref r) { return order_.alive(r); });
   logic::note_sent(t, where, assignment_.facts()[i].kind == device_kind::node);
-  // Of what it is promised the node does not have the version that is current here until the writer has ended.
+  // The node has no version that is current here of the tiles that it is promised boxes of.
   for (const promise& p : promised) p.array->coherence->tiles[p.tile].cached.erase(where);
   crossings_.send(t, std::move(promised));
   t.marks |= mark_chained;
@@ -299,7 +293,7 @@ void chains::note_lost(std::size_t executor, std::span<const std::pair<array_cor
   for (auto& [t, lost] : ended_early_) {
     if (t->executor != executor) continue;
     for (const auto& [array, tile] : all)
-      if (writes_tile(*t, *array, tile)) lost.push_back({array, tile, why});
+      if (crossings::writes_tile(*t, *array, tile)) lost.push_back({array, tile, why});
   }
 }
 

@@ -17,12 +17,6 @@ constexpr std::uint64_t promised_max = 4096;
 // Most boxes that one task is promised.
 constexpr std::size_t boxes_max = 64;
 
-bool writes_tile(const task_record& t, const array_core& a, std::uint32_t tile) {
-  return std::any_of(t.accesses, t.accesses + t.access_count, [&](const access& x) {
-    return x.array == &a && logic::is_whole(x) && x.tile == tile && logic::writes(x);
-  });
-}
-
 // True if the last of the tasks under way that write a tile sends a copy of it home with its end.
 bool comes_home(const coherence_entry& entry, std::uint64_t bytes) {
   const task_ref* last = entry.handed.begin();
@@ -60,6 +54,12 @@ void each_box_of(const task_record& t, F&& f) {
 }
 
 }  // namespace
+
+bool crossings::writes_tile(const task_record& t, const array_core& a, std::uint32_t tile) {
+  return std::any_of(t.accesses, t.accesses + t.access_count, [&](const access& x) {
+    return x.array == &a && logic::is_whole(x) && x.tile == tile && logic::writes(x);
+  });
+}
 
 // ---- a task waits ---------------------------------------------------------------------------------------------------
 
@@ -155,7 +155,7 @@ bool crossings::fill(plan& to, const task_record& t, const waiting& w) const {
     if (!last || last->task->executor == to.executor) return;
     const std::uint64_t bytes = static_cast<std::uint64_t>(box.volume()) * x.array->spec.element;
     const coherence_entry* const entry = x.array->coherence ? &x.array->coherence->tiles[tile] : nullptr;
-    // What the node has of it that is nowhere else would be overwritten by what it pulls.
+    // A copy that only the node has would be overwritten by what it pulls.
     const bool only_there = entry && (entry->dirty_in == there || is_handed_to(*entry, to.executor));
     if (x.mode != access_mode::read || bytes > promised_max || only_there || to.boxes.size() == boxes_max) {
       fits = false;

@@ -27,6 +27,9 @@ class crossings {
   /// Needs to know which executors there are, which may run a task and which reach each other's memory.
   explicit crossings(logic::assignment& a) : assignment_(a) {}
 
+  /// True if the task writes all of a tile.
+  static bool writes_tile(const task_record&, const array_core&, std::uint32_t tile);
+
   /// Notes whether messages to a node and back take long.
   void note_far(std::size_t executor, bool is) { far_.set(executor, is); }
   /// True if a task may have been sent as planned here.

@@ -113,7 +113,7 @@ class ring : public troupe::array_maker<ring>, public troupe::submitter<ring> {
     test::produce(model(1 - from, to), access_mode::write,
                   test::digest(seen(c, 1), test::digest(seen(b, 1), test::digest(seen(a, 0), salt))));
   }
-  /// What some point is now, though other nodes may have written it last.
+  /// Checks what some point is now, though other nodes may have written it last.
   void look() {
     const auto b = w.below(2), i = w.below(static_cast<std::uint64_t>(points_));
     const std::vector<word> model = model_[b][i];
