@@ -137,6 +137,8 @@ class group_actor final : public core_group,
   void found_work(worker&);
   void move_stuck(worker&);
   void call_threads(std::size_t queued, attention);
+  void call_threads_for_one(attention, float stealable_ns);
+  void call_sleepers(std::size_t queued, attention, float stealable_ns);
   void owe_wake_ups(std::size_t threads);
   void wake_owed();
 
@@ -209,7 +211,8 @@ class group_actor final : public core_group,
   std::atomic<int> lookers_{0};                  // threads that look for work
   std::atomic<std::uint64_t> pauses_{0};         // times that all threads were asleep
   std::mutex trial_lock_;
-  logic::sharing_trial trial_;  // under its lock
+  logic::sharing_trial trial_;         // under its lock
+  std::atomic<bool> are_tiny_{false};  // the tasks that have ended lately; written with the same lock
   outside outside_;
   line_passers passers_;
 };

@@ -17,8 +17,12 @@ namespace {
 // Pauses (some 40 ns each) in which an idle thread looks at the queue only, before it lets another one have its core.
 // Fewer if it polls the network, too.
 constexpr int looking_pauses = 32, polling_pauses = 8;
+// Pauses between two looks of a thread beside which another one looks.
+constexpr int pauses_between_looks = 4;
 // Most pauses before an idle thread looks for mail again.
 constexpr int rest_max = 64;
+// Threads that look for tiny tasks at the same time.
+constexpr int tiny_lookers = 2;
 // First trace lane of threads that help; workers and spares have those below.
 constexpr int helper_lanes = 900;
 }  // namespace
@@ -71,10 +75,10 @@ void group_actor::run_tasks(std::span<task_record* const> tasks, attention who) 
   call_threads(handed, who);
 }
 
+static_assert(side_turns::sides <= task_queue::handing_max);
+
 void group_actor::run_own(task_record& t, std::size_t number, attention who) {
-  task_record* const one = &t;
-  queue_.push_own({&one, 1}, number % task_queue::own_lanes);
-  call_threads(1, who);
+  call_threads_for_one(who, queue_.hand(t, number));
 }
 
 void group_actor::after_turn() { wake_owed(); }
@@ -100,6 +104,7 @@ std::size_t group_actor::take_back(std::span<task_record*> room,
     if (queue_.size() < room.size()) return_batch(w, nullptr);
   });
   const std::size_t n = queue_.take_newest(room, wanted);
+  if (!queue_.empty()) parking_.keep_watch();
   const std::size_t more = parking_.take_unstarted(room.data() + n, room.size() - n, wanted);
   if (more != 0) make_spares(parking_.spares_due());
   return n + more;
@@ -196,7 +201,11 @@ bool group_actor::looks_on(worker& self) {
     looking_.store(&self, std::memory_order_relaxed);
   }
   const bool is_last = looking_.load(std::memory_order_relaxed) == &self;
-  const std::uint64_t limit = is_last ? spin_ticks_
+  // Threads that look for tiny tasks slow down those that add them by more than they save, if there are many.
+  const bool are_enough =
+      are_tiny_.load(std::memory_order_relaxed) && lookers_.load(std::memory_order_relaxed) > tiny_lookers;
+  const std::uint64_t limit = is_last      ? spin_ticks_
+                              : are_enough ? 0
                               : placement_.active() <= usable_cores_
                                   ? self.search.patience.looks_for(parking_.wake_up())
                                   : 0;
@@ -206,7 +215,10 @@ bool group_actor::looks_on(worker& self) {
     return true;
   }
   const int pauses = self.network.polls ? polling_pauses : looking_pauses;
-  for (int i = 0; i < pauses && queue_.stealable_ns() < task_queue::worth_sharing_ns; ++i) {
+  // One of them sees a single task at once; if all did, those who add tasks would wait for the cache lines.
+  const int between = is_last ? 1 : pauses_between_looks;
+  for (int i = 0; i < pauses; ++i) {
+    if (i % between == 0 && queue_.stealable_ns() >= task_queue::worth_sharing_ns) break;
     spin_lock::pause();
     if (i % polling_pauses == polling_pauses - 1 && placement_.has_mail()) break;
   }

@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -13,42 +12,11 @@
 #include <troupe/detail/task.hpp>
 
 #include <troupe/detail/spin_lock.hpp>
+#include "actors/core_group/task_worth.hpp"
 #include "actors/logic/scheduling/ready_queue.hpp"
 #include "actors/protocol/executor.hpp"
 
 namespace troupe::detail {
-
-/// What tasks are worth to a thread that could run them, and how many it takes.
-struct task_worth {
-  /// Most tasks that a thread takes at once, and the predicted work after which it takes no more: long tasks spread
-  /// over the threads.
-  static constexpr std::size_t batch_max = 32;
-  static constexpr float batch_ns = 80'000.0f;
-  /// Work that a task which was never timed is worth to another thread.
-  static constexpr float unknown_ns = 20'000.0f;
-  /// Work below which a batch is not divided between threads.
-  static constexpr float min_shareable_ns = 1'000.0f;
-  /// Least time that other threads must save by taking work, or it is not left to them.
-  static constexpr float worth_sharing_ns = 300.0f;
-  /// Cost of moving a task to another core: its record and its data's state travel.
-  static constexpr float move_ns = 200.0f;
-
-  /// Returns the priority of a task; without options 0.
-  static int priority_of(const task_record& t) { return t.extra ? t.extra->options.priority : 0; }
-  /// Returns what another thread would save by running a task that is predicted to take `ns`; 0: it was never timed.
-  /// `moves_cost`: false where tasks cost the same on any core; see logic::sharing_trial.
-  static float worth_of(float ns, bool moves_cost) {
-    return ns > 0 ? std::max(0.0f, ns - (moves_cost ? move_ns : 0.0f)) : unknown_ns;
-  }
-
-  /// The predictions of a batch, in sums: records may be gone as soon as other threads can take them.
-  struct sums {
-    float ns = 0;            ///< of all its tasks
-    float first_ns = 0;      ///< of the first
-    float beside_ns = 0;     ///< that another thread would save by running all but the first
-    bool moves_cost = true;  ///< with that; see worth_of
-  };
-};
 
 /// Ready tasks, in order of priority, then as given. Any thread may call; counts may be read without taking the lock.
 class ready_tasks : public task_worth {
@@ -142,11 +110,6 @@ class ready_tasks : public task_worth {
     return unplaced_;
   }
 
-  /// True if so much work is not worth dividing between so many threads; `worth`: what others would save.
-  static bool is_indivisible(float work, float worth, std::size_t takers) {
-    return work < min_shareable_ns && (worth < worth_sharing_ns || takers == 1);
-  }
-
  private:
   // How many tasks from the end `take` looks at, and from the beginning `take_passing`.
   static constexpr std::size_t reach = 64;
@@ -171,17 +134,11 @@ class ready_tasks : public task_worth {
       if (n != 0 && !is_late && !ready_.begins_above(-1)) break;
       const entry e = ready_.pop();
       if (!e) break;
-      if (of) {
-        of->ns += e.ns;
-        if (n == 0)
-          of->first_ns = e.ns;
-        else
-          of->beside_ns += worth_of(e.ns, moves_cost);
-      }
+      if (of) of->add(e.ns, n == 0);
       out[n++] = e.task;
       worth += worth_of(e.ns, moves_cost);
       went(e);
-      work += work_of(e.ns);
+      work += batch_work_of(e.ns);
       if (work >= batch_ns) break;
     }
     note_taken();
@@ -202,8 +159,6 @@ class ready_tasks : public task_worth {
     --unplaced_.tasks;
     unplaced_.ns -= e.ns;
   }
-  // Predicted work of a task in a batch; tasks that were never timed fill a batch, and so go one at a time.
-  static float work_of(float ns) { return ns > 0 ? ns : batch_ns; }
   // Publishes the counts after tasks were added. Sequentially consistent: the adding thread looks at the sleepers next,
   // and must not do so too early. A thread that takes tasks has no one to notify.
   void note_added() {

@@ -64,10 +64,20 @@ void group_actor::move_stuck(worker& self) {
 // Sees to it that so many tasks, which have just been queued, are taken soon.
 void group_actor::call_threads(std::size_t handed, attention who) {
   if (parking_.slot_wanted()) parking_.call_passer();
-  if (parking_.sleepers() == 0) return;
+  if (parking_.sleepers() != 0) call_sleepers(handed, who, queue_.stealable_ns());
+}
+
+// The same for a task that a thread has just handed over, which has left so much in its ring: to look at all that is
+// queued costs more than to order a task.
+void group_actor::call_threads_for_one(attention who, float stealable_ns) {
+  if (parking_.slot_wanted()) parking_.call_passer();
+  if (parking_.sleepers() != 0) call_sleepers(1, who, stealable_ns);
+}
+
+void group_actor::call_sleepers(std::size_t handed, attention who, float stealable_ns) {
   // A wake-up costs as much as hundreds of small tasks: it is sent for work that is worth one, or when no thread would
   // look otherwise.
-  const auto threads = std::min(static_cast<std::size_t>(queue_.stealable_ns() / wake_worth_ns), handed);
+  const auto threads = std::min(static_cast<std::size_t>(stealable_ns / wake_worth_ns), handed);
   if (threads != 0)
     owe_wake_ups(threads);
   else if (who == attention::nobody || awake_.load(std::memory_order_seq_cst) == 0)  // other groups do not look here

@@ -15,6 +15,10 @@
 
 namespace troupe::detail {
 
+namespace {
+constexpr std::size_t record_lines = sizeof(task_record) / 64;
+}
+
 // Sees to it that a sleeper comes for what a thread cannot begin yet, of tasks that it has taken and of those that are
 // left: now and then, or at once if such work has been there for long.
 void group_actor::leave_to_others(worker& self, const task_queue::sums& taken) {
@@ -80,6 +84,7 @@ void group_actor::release_successors(worker& self, task_record& t, task_queue::s
   while (kept < n && sorted && !parking_.slot_wanted() && placement_.releases_early() &&
          queue_.is_to_keep(mine, self.batch.size())) {
     if (mine.kept++ == 0) mine.kept_since = ticks();
+    prefetch<record_lines>(ready[kept]);
     mine.add(ready[kept]->predicted_ns);
     self.batch.push(ready[kept++]);
   }
@@ -96,6 +101,10 @@ void group_actor::release_successors(worker& self, task_record& t, task_queue::s
 
 // Runs one of the tasks that a thread has taken together, and releases what it can of those after it.
 void group_actor::run_of_share(worker& self, task_record& t, task_queue::share& mine) {
+  // Prefetches the record that it makes ready, most likely, while the body runs. Not where there are many: they may all
+  // wait for the same tasks, whose threads would take the record from each other.
+  const std::uint32_t next = t.successor_count.load(std::memory_order_acquire) & ~shared_bit;
+  if (next != 0 && next <= successors_inside) prefetch<record_lines>(successor::from(t.successors[0]).task);
   const bool fine = self.run(t);
   if (fine && is_shared(t))
     release_successors(self, t, mine);
@@ -115,7 +124,9 @@ void group_actor::try_sharing(worker& self) {
     all.tasks += w.counts().tasks.load(std::memory_order_relaxed);
     all.bodies += w.counts().busy_ticks.load(std::memory_order_relaxed);
   });
-  if (complete) queue_.set_moves_cost(!trial_.note(all));
+  if (!complete) return;
+  queue_.set_moves_cost(!trial_.note(all));
+  if (trial_.are_tiny() != are_tiny_.load(std::memory_order_relaxed)) are_tiny_ = trial_.are_tiny();
 }
 
 // Returns the lane that a thread looks at next: its own, but each fourth time, and after 80 us at the latest, another
@@ -142,7 +153,7 @@ bool group_actor::work_once(worker& self) {
     if (n > 1 || !queue_.empty()) leave_to_others(self, taken);
     // Prefetches the next record while a body runs: another core filled it in.
     const auto fetch = [&](std::size_t i) {
-      if (i < n) prefetch<sizeof(task_record) / 64>(got[i]);
+      if (i < n) prefetch<record_lines>(got[i]);
     };
     fetch(1);
     const std::uint64_t begin = ticks();

@@ -64,6 +64,11 @@ bool in_flight::wait_until(const std::function<bool()>& quiet, std::chrono::stea
   return was_quiet;
 }
 
+void in_flight::raise_counting(std::size_t least) {
+  for (std::size_t now = counting_.load(std::memory_order_seq_cst); now < least;)
+    if (counting_.compare_exchange_weak(now, least, std::memory_order_seq_cst)) break;
+}
+
 void in_flight::wake_some(bool quiet_wanted, bool room_wanted) {
   // No thread is woken only to go back to sleep: one wake-up costs more than hundreds of tasks.
   const std::uint64_t left = count();

@@ -27,6 +27,8 @@ class in_flight {
 
   /// Sides that count for themselves what they submit; see side_turns.
   static constexpr std::size_t sides = 8;
+  /// Numbers of threads that count what has retired without a turn.
+  static constexpr std::size_t counters = 16;
 
   /// The number of tasks submitted, but by sides, for the inbox to increment.
   std::atomic<std::uint64_t>& submissions() { return submitted_; }
@@ -84,16 +86,21 @@ class in_flight {
   /// Notes that a host access that was granted has retired. With the turn.
   void note_closed() { --open_views_; }
   /// True if all tasks submitted have retired, and no view is open. With the turn.
-  bool all_retired() const { return open_views_ == 0 && retired_ + outside_.load() == submitted(); }
+  bool all_retired() const {
+    const std::uint64_t all = retired_ + retired_outside(std::memory_order_seq_cst);
+    return open_views_ == 0 && all == submitted();
+  }
   /// Shows all threads how many have retired in turns. With the turn.
   void publish() {
     // A reader of it also sees what the tasks wrote. Sequentially consistent with the other count: of two threads that
     // end the last tasks at the same time, one sees that none is left.
     if (finished_.load(std::memory_order_relaxed) != retired_) finished_.store(retired_, std::memory_order_seq_cst);
   }
-  /// Counts tasks that have retired without a turn, and wakes threads that wait, if there is reason to.
-  void note_retired_outside(std::size_t n) {
-    outside_.fetch_add(n, std::memory_order_seq_cst);
+  /// Counts tasks that have retired without a turn, and wakes threads that wait, if there is reason to. Threads with
+  /// different numbers, below `counters`, count apart.
+  void note_retired_outside(std::size_t n, std::size_t number) {
+    if (number >= counting_.load(std::memory_order_seq_cst)) raise_counting(number + 1);
+    outside_[number].n.fetch_add(n, std::memory_order_seq_cst);
     wake_waiters();
   }
   /// Wakes threads that wait, if there is reason to. Called after the turn was left, which orders it after the store to
@@ -113,7 +120,15 @@ class in_flight {
 
  private:
   // More are never counted as finished than as submitted, if the latter are counted afterwards.
-  std::uint64_t finished_in(std::memory_order order) const { return finished_.load(order) + outside_.load(order); }
+  std::uint64_t finished_in(std::memory_order order) const { return finished_.load(order) + retired_outside(order); }
+  // At least what it was when this began, at most what it is when it ends.
+  std::uint64_t retired_outside(std::memory_order order) const {
+    const std::size_t some = counting_.load(std::memory_order_seq_cst);
+    std::uint64_t n = 0;
+    for (std::size_t i = 0; i < some; ++i) n += outside_[i].n.load(order);
+    return n;
+  }
+  void raise_counting(std::size_t least);
   void wake_some(bool quiet_wanted, bool room_wanted);
 
   const std::size_t max_;
@@ -122,6 +137,7 @@ class in_flight {
   std::atomic<bool> closed_{false}, given_up_{false};
   std::function<bool()> is_exempt_;  // null: no thread is
   std::atomic<bool> has_sides_{false};
+  std::atomic<std::size_t> counting_{0};  // numbers that have ever counted
   struct alignas(64) counter {
     std::atomic<std::uint64_t> n{0};
     std::atomic<std::uint64_t> calls{0};  // of may_be_at_bound
@@ -130,7 +146,10 @@ class in_flight {
   alignas(64) std::atomic<std::uint64_t> submitted_{0};  // but by sides
   alignas(64) std::atomic<std::uint64_t> finished_{0};   // in turns
   std::uint64_t retired_ = 0;                            // with the turn
-  alignas(64) std::atomic<std::uint64_t> outside_{0};    // retired without a turn
+  struct alignas(64) retired {
+    std::atomic<std::uint64_t> n{0};
+  };
+  std::array<retired, counters> outside_;  // without a turn
   alignas(64) std::atomic<int> quiet_waiters_{0}, bound_waiters_{0};
   std::mutex lock_;
   std::condition_variable changed_;

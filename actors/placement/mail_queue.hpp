@@ -52,15 +52,25 @@ class mail_queue {
     last_look_ = now;
     return inbox_.roughly() < gather && now - last_fetch_ < late_ticks_;
   }
-  /// Moves what has been posted to `work`, which is empty. Returns from how many lanes of the inbox.
+  /// Moves what has been posted to `work`, which is empty. Returns from how many lanes of the inbox. Fetches are
+  /// numbered from 1.
   std::size_t fetch(std::uint64_t now) {
     last_fetch_ = now;
+    begin_fetch();
     const std::size_t lanes = inbox_.drain(work_);
-    ++fetches_;
+    fetched_ = fetches_.load(std::memory_order_relaxed);
     return lanes;
   }
-  /// Returns how often mail has been fetched, each time all that there was.
-  std::uint64_t fetches() const { return fetches_; }
+  /// Counts as a fetch if there is no mail.
+  void fetch_nothing() {
+    begin_fetch();
+    if (inbox_.count() == 0) fetched_ = fetches_.load(std::memory_order_relaxed);
+  }
+  /// Returns the number of the last fetch that took all that there was.
+  std::uint64_t fetched() const { return fetched_; }
+  /// Returns the number of the next fetch. For any thread inside of `note`: the fetch that takes that task at the
+  /// latest.
+  std::uint64_t next_fetch() const { return fetches_.load(std::memory_order_seq_cst) + 1; }
   std::vector<mail>& work() { return work_; }
 
  private:
@@ -72,11 +82,15 @@ class mail_queue {
     return mine;
   }
 
+  // A fetch is counted before it looks for mail: a thread that posts, and then reads an older number, is seen by it.
+  void begin_fetch() { fetches_.store(fetches_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst); }
+
   inbox inbox_;
   std::vector<mail> work_;
   const std::uint64_t look_ticks_, late_ticks_;
-  std::uint64_t last_fetch_ = 0, last_look_ = 0;  // ticks
-  std::uint64_t fetches_ = 0;
+  std::uint64_t last_fetch_ = 0, last_look_ = 0;       // ticks
+  alignas(64) std::atomic<std::uint64_t> fetches_{0};  // that have begun
+  alignas(64) std::uint64_t fetched_ = 0;
 };
 
 }  // namespace troupe::detail

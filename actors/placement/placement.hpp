@@ -317,6 +317,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void wait_at_bound();
   std::size_t post(std::span<task_record* const>, bool inside);
   bool order_aside(task_record&);
+  bool await_side_turn(task_record&, std::size_t side, bool& told, bool& waited);
   bool release_aside(task_record&, std::size_t side);
   bool end_failed_aside(task_record*);
   // ---- placement.cpp
@@ -345,11 +346,10 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   bool may_order_aside() const;
   void look_at_sides(std::size_t fetched, std::size_t lanes);
   void begin_sides();
-  void begin_generation();
   void settle_sides() {
-    if (turns_.aside().are_wanted()) settle_generation();
+    if (turns_.aside().are_wanted()) note_handled_mail();
   }
-  void settle_generation();
+  void note_handled_mail();
   // ---- tasks.cpp
   static bool is_plain(const task_record&);
   void foresee(task_record&);
@@ -448,7 +448,6 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   logic::dependencies deps_;
   side_orders aside_;
   side_policy side_policy_;
-  std::uint64_t fetches_before_ = 0;  // mail that was fetched before the sides' generation began; see mail_queue
   turnless_ends turnless_;
   logic::assignment assignment_;
   logic::admission admission_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <new>
+#include <span>
 #include <utility>
 
 #include <troupe/detail/task.hpp>
@@ -18,13 +19,19 @@ constexpr std::uint64_t series_of_side(std::size_t side) { return side + 1; }
 static_assert(series_of_side(side_turns::sides - 1) <= logic::dependencies::series_max);
 }  // namespace
 
+bool side_orders::is_simple(const task_record& t) {
+  const std::span<const access> all(t.accesses, t.access_count);
+  return (!t.extra || t.extra->options.priority == 0) && std::all_of(all.begin(), all.end(), [](const access& x) {
+           return x.array && !x.where && x.mode != access_mode::reduce;
+         });
+}
+
 bool side_orders::may_take(const side_turns& turns, std::size_t side, const task_record& t) const {
   const logic::dependencies& order = (*all_)[side].order;
   const auto is_elsewhere = [&](const task_ref& r) { return !order.may_follow(r); };
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
-    if (!x.array || x.where || x.mode == access_mode::reduce || !turns.has(side, *x.array)) return false;
-    if (x.array->open) return false;
+    if (!turns.has(side, *x.array) || x.array->open) return false;
     const tile_history& s = x.array->states[x.tile];
     if (s.parts || s.poison || !(s.valid || x.mode == access_mode::write) || is_elsewhere(s.writer)) return false;
     if (x.mode != access_mode::read && std::any_of(s.readers.begin(), s.readers.end(), is_elsewhere)) return false;
@@ -61,12 +68,6 @@ std::uint64_t side_orders::ordered() const {
   if (all_)
     for (const one& s : *all_) n += s.ordered;
   return n;
-}
-
-bool side_orders::take_refused() {
-  bool any = false;
-  for (one& s : *all_) any = std::exchange(s.refused, 0) != 0 || any;
-  return any;
 }
 
 }  // namespace troupe::detail

@@ -20,9 +20,12 @@ class side_orders {
  public:
   side_orders(logic::dependencies::callbacks& c, logic::dependencies& main) : callbacks_(c), main_(main) {}
 
-  /// True if the task, a call, may be ordered aside: it names whole tiles only, of arrays that belong to the side or
-  /// come to it now; they have been written as far as it reads them, nothing about them has failed or is half done, and
-  /// no unfinished task that it would have to come after is of another side. With the side turn.
+  /// True if a call is of a kind that may be ordered aside: it has the usual priority and names whole tiles only. Any
+  /// thread.
+  static bool is_simple(const task_record&);
+  /// True if a call for which that is true may be ordered aside now: the arrays belong to the side or come to it now,
+  /// they have been written as far as it reads them, nothing about them has failed or is half done, and no unfinished
+  /// task that it would have to come after is of another side. With the side turn.
   bool may_take(const side_turns&, std::size_t side, const task_record&) const;
   /// Orders a task for which `may_take` was true; see dependencies::order. With the side turn. Throws std::bad_alloc.
   void order(std::size_t side, task_record& t) {
@@ -30,8 +33,6 @@ class side_orders {
     s.order.order(t, s.made);
     ++s.ordered;
   }
-  /// Notes a task that may not be ordered aside. With the side turn.
-  void note_refused(std::size_t side) { ++(*all_)[side].refused; }
 
   /// Makes the sides' orders, which stay; false if there is no memory for them.
   bool make();
@@ -42,15 +43,13 @@ class side_orders {
   void forget_all();
   /// Tasks that have been ordered aside so far.
   std::uint64_t ordered() const;
-  /// True if a task was refused since the last call.
-  bool take_refused();
 
  private:
   struct alignas(64) one {
     one(logic::dependencies::callbacks& c, logic::dependencies& main, std::uint64_t series) : order(c, main, series) {}
     logic::dependencies order;
     std::vector<task_record*> made;  // stays empty: only reductions make tasks
-    std::uint64_t ordered = 0, refused = 0;
+    std::uint64_t ordered = 0;
   };
 
   logic::dependencies::callbacks& callbacks_;

@@ -7,12 +7,13 @@
 // of them. An array comes to a side with the first side turn that wants it, and leaves it as soon as a task that uses
 // it is posted for the turn: what the same threads submit after that has to come after it, so it is posted, too.
 //
-// The owner of an array is its owner for one generation. A new one, in which all arrays are free again, begins in a
-// turn; there are no side turns until mail has been fetched and handled once since: then all that was posted in the
-// generation before is ordered. Mail is posted with a lock of the mailbox held, and so is the mark at its arrays:
-// whoever has waited for these locks after it began a generation finds all mail that was marked with an older one.
+// When such a task has been ordered, its array is free again: the next side that wants it gets it. Nothing counts these
+// tasks. A task is posted with a lock of the mailbox held, with which its arrays are marked with the number of the fetch
+// that takes it at the latest; fetches have numbers, and arrays are free once that one's mail has been handled. Where
+// side turns begin, nothing is marked that was posted before: they are taken only once all of that has been handled.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -26,7 +27,7 @@
 
 namespace troupe::detail {
 
-/// Side turns and generations. A part of placement that owns no tasks. Any thread calls any function, but those that
+/// Side turns, and whose arrays are. A part of placement that owns no tasks. Any thread calls any function, but those that
 /// say so only with the turn.
 class side_turns {
  public:
@@ -40,20 +41,15 @@ class side_turns {
   }
 
   /// True if threads are to try side turns.
-  bool are_wanted() const { return generation(state_.load(std::memory_order_relaxed)) != 0; }
+  bool are_wanted() const { return state_.load(std::memory_order_relaxed) != 0; }
 
-  /// Takes the side turn of a side; waits for it, and for the end of a turn, but not for long, and not at all if
-  /// `at_once`, or if the side has waited in vain since it had a side turn. False: the caller has none, and posts its
-  /// task. `told`: see leave.
-  bool try_take(std::size_t side, bool at_once, bool& told) {
-    if (!are_wanted()) return false;
-    std::atomic<bool>& gave_up = all_[side].gave_up;
-    const bool waits = !at_once && !gave_up.load(std::memory_order_relaxed);
-    if (try_for(side, waits ? tries_max : 1, told)) {
-      if (!waits && gave_up.load(std::memory_order_relaxed)) gave_up.store(false, std::memory_order_relaxed);
-      return true;
-    }
-    if (waits) gave_up.store(true, std::memory_order_relaxed);
+  /// Takes the side turn of a side, if there is no turn and no other thread has it. `told`: see leave.
+  bool try_take(std::size_t side, bool& told) {
+    if (!is_open(state_.load(std::memory_order_relaxed)) || !begin(side)) return false;
+    // The holder of the turn sees this side turn, or its closing is seen here; and see note_held.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (is_open(state_.load(std::memory_order_acquire))) return true;
+    told = leave(side) || told;
     return false;
   }
   /// Leaves the side turn. True: another thread has asked to be told, see `ask`.
@@ -64,27 +60,49 @@ class side_turns {
   }
   /// True if the array belongs to the side, or does from now on. With the side turn.
   bool has(std::size_t side, array_core& a) const {
-    const std::uint64_t mine = mark(state_.load(std::memory_order_relaxed), side);
     std::uint64_t owner = a.side.load(std::memory_order_relaxed);
-    if (owner == mine) return true;
-    return owner >> owner_bits != mine >> owner_bits &&
-           a.side.compare_exchange_strong(owner, mine, std::memory_order_acq_rel, std::memory_order_relaxed);
+    if (owner == mark_of(side)) return true;
+    return is_nobodys(owner) && !is_for_turn(owner) &&
+           a.side.compare_exchange_strong(owner, mark_of(side), std::memory_order_acq_rel, std::memory_order_relaxed);
   }
-  /// True if an array of the task is for the turn, in this generation.
+  /// True if a task that uses an array of this one was posted for the turn, and has not been handled.
   bool is_for_turn(const task_record& t) const {
-    const std::uint64_t theirs = mark(state_.load(std::memory_order_relaxed), nobody);
     for (int i = 0; i < t.access_count; ++i)
-      if (const array_core* const a = t.accesses[i].array; a && a->side.load(std::memory_order_relaxed) == theirs)
+      if (const array_core* const a = t.accesses[i].array; a && is_for_turn(a->side.load(std::memory_order_relaxed)))
         return true;
     return false;
   }
-  /// Takes the arrays of a task from their sides, which is posted for the turn. With the lock with which it is posted.
-  void note_posted(const task_record& t) const {
-    const std::uint64_t now = state_.load(std::memory_order_relaxed);
-    if (generation(now) == 0) [[likely]]
-      return;
+  /// Takes the arrays of a task from their sides, which is posted for the turn, if threads are to try side turns. With
+  /// the lock with which it is posted; `fetch`: the number of the fetch that takes it at the latest.
+  void note_posted(const task_record& t, std::uint64_t fetch) const {
+    // Of two threads that post at the same time the one with the smaller number may be the last one here. That is
+    // enough: the fetch with that number waits for its lock, and then looks once more which lanes have mail.
     for (int i = 0; i < t.access_count; ++i)
-      if (array_core* const a = t.accesses[i].array) a->side.store(mark(now, nobody), std::memory_order_release);
+      if (array_core* const a = t.accesses[i].array) a->side.store(mark_of_fetch(fetch), std::memory_order_release);
+  }
+
+  // ---- how long a thread waits for a side turn ----------------------------------------------------------------------
+  /// True if a thread of the side that finds side turns closed, or an array of its task for the turn, is to wait for
+  /// that to change; else it posts the task. What is posted needs a turn, which ends all side turns for a while: where
+  /// all threads posted, none would ever have one again. But where turns are long, or many tasks need one, each wait
+  /// would be in vain: after each such wait twice as many tasks are posted without one.
+  bool is_to_wait(std::size_t side) {
+    one& s = all_[side];
+    const std::uint32_t n = s.unwaited.load(std::memory_order_relaxed);
+    if (n == 0) return true;
+    s.unwaited.store(n - 1, std::memory_order_relaxed);  // threads that share a side may count one task for two
+    return false;
+  }
+  /// Notes how a wait has ended.
+  void note_waited(std::size_t side, bool in_vain) {
+    one& s = all_[side];
+    const std::uint32_t last = s.unwaited_next.load(std::memory_order_relaxed);
+    if (in_vain) {
+      s.unwaited.store(last, std::memory_order_relaxed);
+      s.unwaited_next.store(std::min(2 * last, unwaited_max), std::memory_order_relaxed);
+    } else if (last > 1) {
+      s.unwaited_next.store(last / 2, std::memory_order_relaxed);
+    }
   }
 
   // ---- whether side turns that were held are over -------------------------------------------------------------------
@@ -134,57 +152,47 @@ class side_turns {
         else
           std::this_thread::yield();
   }
-  /// Allows side turns if they are wanted and the generation has begun: the turn is about to be left.
+  /// Allows side turns if they are wanted and what was posted before they were has been handled: the turn is about to
+  /// be left.
   void open() {
     if (!is_settled_) [[likely]]
       return;
     state_.store(state_.load(std::memory_order_relaxed) | open_bit, std::memory_order_seq_cst);
   }
-  /// Begins a generation. Then wait for all locks with which mail is posted.
-  void renew() {
+  /// Has threads try side turns; then wait for all locks with which mail is posted. They are taken once the mail of
+  /// `fetch` has been handled, the fetch that takes all that has been posted by then.
+  void want(std::uint64_t fetch) {
     is_settled_ = false;
+    settles_at_ = fetch;
     were_wanted_.store(true, std::memory_order_seq_cst);
-    state_.store(++generations_ << 1, std::memory_order_seq_cst);
+    state_.store(wanted_bit, std::memory_order_seq_cst);
   }
-  /// Notes that all has been handled that was posted before the generation began.
-  void note_handled() { is_settled_ = are_wanted(); }
-  bool is_settled() const { return is_settled_; }
-  /// Ends them until the next `renew`.
+  /// Notes that all mail up to that fetch has been handled.
+  void note_handled(std::uint64_t fetch) {
+    if (handled_.load(std::memory_order_relaxed) != fetch) handled_.store(fetch, std::memory_order_release);
+    is_settled_ = are_wanted() && fetch >= settles_at_;
+  }
+  /// Ends them until they are wanted again.
   void stop() {
     is_settled_ = false;
     state_.store(0, std::memory_order_seq_cst);
   }
 
  private:
-  // The state is the generation, 0 for none, and whether side turns may be taken. An array's side is the generation in
-  // which it came to its owner, and that: a side, or nobody, so that it is for the turn.
-  static constexpr std::uint64_t open_bit = 1;
+  static constexpr std::uint64_t wanted_bit = 2, open_bit = 1;
+  // An array's mark says to which side it belongs, or, in the bits above, which fetch takes the last task that was
+  // posted for the turn; zero: no such task ever was.
   static constexpr int owner_bits = 4;
-  static constexpr std::size_t nobody = 15;
-  static constexpr int pauses = 200, tries_max = 220;
+  static constexpr std::uint32_t unwaited_max = 4'096;
+  static constexpr int pauses = 200;  // before a turn that waits gives its core to others
 
-  static constexpr std::uint64_t generation(std::uint64_t state) { return state >> 1; }
   static constexpr bool is_open(std::uint64_t state) { return (state & open_bit) != 0; }
   static constexpr bool is_held(std::uint64_t turns) { return turns % 2 != 0; }
-  static constexpr std::uint64_t mark(std::uint64_t state, std::size_t owner) {
-    return generation(state) << owner_bits | owner;
-  }
-  bool try_for(std::size_t side, int tries_in_all, bool& told) {
-    for (int tries = 0; tries < tries_in_all; ++tries) {
-      const std::uint64_t now = state_.load(std::memory_order_relaxed);
-      if (generation(now) == 0) return false;
-      if (is_open(now) && begin(side)) {
-        // The holder of the turn sees this side turn, or its closing is seen here; and see note_held.
-        std::atomic_thread_fence(std::memory_order_seq_cst);
-        if (is_open(state_.load(std::memory_order_acquire))) return true;
-        told = leave(side) || told;
-      }
-      if (tries < pauses)
-        spin_lock::pause();
-      else
-        std::this_thread::yield();
-    }
-    return false;
+  static constexpr std::uint64_t mark_of(std::size_t side) { return side + 1; }
+  static constexpr std::uint64_t mark_of_fetch(std::uint64_t number) { return number << owner_bits; }
+  static constexpr bool is_nobodys(std::uint64_t mark) { return mark % (1U << owner_bits) == 0; }
+  bool is_for_turn(std::uint64_t mark) const {
+    return is_nobodys(mark) && mark >> owner_bits > handled_.load(std::memory_order_relaxed);
   }
   bool begin(std::size_t side) {
     std::uint64_t n = all_[side].turns.load(std::memory_order_relaxed);
@@ -192,14 +200,15 @@ class side_turns {
   }
 
   struct alignas(64) one {
-    std::atomic<std::uint64_t> turns{0};  // taken and left: odd while one is held
-    std::atomic<bool> asked{false};       // somebody wants to be told when it is left
-    std::atomic<bool> gave_up{false};     // a thread has waited in vain, and none has had it since
+    std::atomic<std::uint64_t> turns{0};                       // taken and left: odd while one is held
+    std::atomic<bool> asked{false};                            // somebody wants to be told when it is left
+    std::atomic<std::uint32_t> unwaited{0}, unwaited_next{1};  // tasks to post without a wait, now and next time
   };
   std::array<one, sides> all_;
   alignas(64) std::atomic<std::uint64_t> state_{0};
-  std::atomic<bool> were_wanted_{false};  // ever
-  std::uint64_t generations_ = 0;
+  std::atomic<std::uint64_t> handled_{0};  // the last fetch all mail of which has been handled
+  std::atomic<bool> were_wanted_{false};   // ever
+  std::uint64_t settles_at_ = 0;           // the fetch that must have been handled
   bool is_settled_ = false;
 };
 

@@ -25,25 +25,17 @@ void placement::begin_sides() {
     if (!aside_.make()) return;
     in_flight_.count_sides();
   }
-  begin_generation();
-}
-
-void placement::begin_generation() {
-  turns_.aside().renew();
+  turns_.aside().want(mail_.next_fetch());
   mail_.await_posting();
-  fetches_before_ = mail_.fetches();
 }
 
-// Begins another generation if arrays are missed, and lets it count once all mail from before it has been handled.
-// Tasks that are ordered aside from now on have numbers behind all whose predictions hold no more.
-void placement::settle_generation() {
+// Notes how far mail has been handled, as the turn is about to be left. Tasks that are ordered aside from now on have
+// numbers behind all whose predictions hold no more.
+void placement::note_handled_mail() {
   aside_.even_out();
   if (!mail_.work().empty()) return;
-  if (turns_.aside().is_settled()) {
-    if (mail_.count() != 0 || !aside_.take_refused()) return;
-    begin_generation();
-  }
-  if (mail_.count() == 0 || mail_.fetches() != fetches_before_) turns_.aside().note_handled();
+  mail_.fetch_nothing();
+  turns_.aside().note_handled(mail_.fetched());
 }
 
 }  // namespace troupe::detail

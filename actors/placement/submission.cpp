@@ -5,12 +5,20 @@
 #include "actors/placement/placement.hpp"
 
 #include <atomic>
+#include <thread>
 
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/phase.hpp"
 #include "actors/protocol/successors.hpp"
 
 namespace troupe::detail {
+
+namespace {
+// Longest wait for a side turn: what it takes to handle the mail that some threads post meanwhile. How often a thread
+// looks, and how often before it gives its core to others between two looks.
+constexpr double side_wait_ns = 100'000;
+constexpr int looks_max = 2'000, pauses = 200;
+}  // namespace
 
 void placement::submit(task_record* t, bool inside) {
   if (!inside) {
@@ -68,18 +76,19 @@ bool placement::wait_for_room(std::chrono::steady_clock::time_point deadline) {
 
 // Posts submissions for the turn; what the same threads submit next to the same arrays is posted, too.
 std::size_t placement::post(std::span<task_record* const> tasks, bool inside) {
-  return mail_.submit(tasks, in_flight_.submissions(), inside,
-                      [this](const task_record& t) { turns_.aside().note_posted(t); });
+  return mail_.submit(tasks, in_flight_.submissions(), inside, [this](const task_record& t) {
+    if (turns_.aside().are_wanted()) turns_.aside().note_posted(t, mail_.next_fetch());
+  });
 }
 
 // Orders a task in a side turn of the calling thread, and hands it to the cores if it is ready; false: it has to be
 // posted. Nothing is decided here that a turn would have to know of: the task is early.
 bool placement::order_aside(task_record& t) {
-  if (t.kind != task_kind::call || !is_plain(t)) return false;
+  if (t.kind != task_kind::call || !is_plain(t) || !side_orders::is_simple(t)) return false;
   const std::size_t side = side_turns::of_thread();
   side_turns& turns = turns_.aside();
-  bool told = false, taken = false, released = false, posted = false;
-  if (turns.try_take(side, turns.is_for_turn(t), told)) {
+  bool told = false, taken = false, released = false, posted = false, waited = false;
+  if ((!turns.is_for_turn(t) && turns.try_take(side, told)) || await_side_turn(t, side, told, waited)) {
     taken = aside_.may_take(turns, side, t) && assignment_.foresee_aside(t);
     if (taken) {
       in_flight_.note_submitted_aside(side);
@@ -94,15 +103,34 @@ bool placement::order_aside(task_record& t) {
         (void)turns.leave(side);  // the turn that is taken now tells
         return end_failed_aside(unordered);
       }
-    } else {
-      aside_.note_refused(side);
     }
     told = turns.leave(side) || told;
   }
+  if (waited) turns.note_waited(side, !taken);
   if (released) executors_[0].after_turn();
   if (told) turnless_.turn_left();
   if (posted) take_turn(nullptr);
   return taken;
+}
+
+// Waits until the task may be ordered aside, as far as side turns tell, and takes the side turn; false: in vain, or, if
+// it has not `waited`, not worth it. Handles the mail that its arrays are in, as other threads may not come for it soon.
+bool placement::await_side_turn(task_record& t, std::size_t side, bool& told, bool& waited) {
+  side_turns& turns = turns_.aside();
+  if (!turns.is_to_wait(side)) return false;
+  waited = true;
+  const auto limit = static_cast<std::uint64_t>(side_wait_ns / clock_.ns_per_tick());
+  const std::uint64_t begun = clock_.ticks();
+  for (int looks = 0; turns.are_wanted() && looks < looks_max && clock_.ticks() - begun < limit; ++looks) {
+    const bool for_turn = turns.is_for_turn(t);
+    if (for_turn && take_turn_waiting()) continue;
+    if (!for_turn && turns.try_take(side, told)) return true;
+    if (looks < pauses)
+      spin_lock::pause();
+    else
+      std::this_thread::yield();
+  }
+  return false;
 }
 
 // Hands a task that has just been ordered aside to the cores. With the side turn: a turn in which the runtime begins to

@@ -15,15 +15,15 @@
 #include "actors/logic/scheduling/sampling.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/memory/runtime_state.hpp"
-#include "actors/placement/in_flight.hpp"
 #include "actors/protocol/successors.hpp"
 
 namespace troupe::detail {
 
 namespace {
 // The cost model learns from all tasks of this length, and of shorter ones from a few and from those whose prediction
-// was off by a factor. Tasks that took too long by another one are urgent.
-constexpr float always_learned_ns = 20'000;
+// was off by a factor. Tasks that took too long by another one are urgent. Not the shortest: theirs is off by one miss
+// of a cache, and each turn that is taken for it ends all side turns.
+constexpr float always_learned_ns = 20'000, shortest_ns = 1'000;
 constexpr float far_off = 2, too_long = 4;
 
 // Links a record whose accesses are gone to another one. Its number stays, which futures are asked for.
@@ -73,13 +73,15 @@ std::size_t turnless_ends::shard_of_thread() {
 
 void turnless_ends::note_time(const task_record& t) {
   if (!(t.measured_ns > 0)) return;
-  const bool is_far_off = t.measured_ns > far_off * t.predicted_ns || t.predicted_ns > far_off * t.measured_ns;
+  const bool is_short = t.measured_ns < shortest_ns && t.predicted_ns < shortest_ns;
+  const bool is_far_off =
+      !is_short && (t.measured_ns > far_off * t.predicted_ns || t.predicted_ns > far_off * t.measured_ns);
   if (t.measured_ns < always_learned_ns && !is_far_off) {
     thread_local logic::sampling some;
     if (!some.next()) return;
   }
   timed_.add({t.kernel, logic::assignment::bytes_of(t), t.measured_ns, t.predicted_ns},
-             t.measured_ns > too_long * t.predicted_ns);
+             !is_short && t.measured_ns > too_long * t.predicted_ns);
 }
 
 std::size_t turnless_ends::retire(std::span<task_record* const> tasks, task_record** left) {
@@ -116,15 +118,21 @@ std::size_t turnless_ends::retire(std::span<task_record* const> tasks, task_reco
   {
     shard& s = shards_[mine];
     const std::lock_guard hold(s.lock);
-    if (turns_.is_over(s.held)) over = std::exchange(s.waiting, {});
-    s.waiting.add_all(ended);
-    turns_.note_held(s.held);
+    s.fresh.add_all(ended);
+    s.fresh_count += tasks.size() - n;
+    if (referred != 0 || s.fresh_count >= fresh_max) {
+      if (turns_.is_over(s.held)) over = std::exchange(s.waiting, {});
+      s.waiting.add_all(s.fresh);
+      s.fresh = {};
+      s.fresh_count = 0;
+      turns_.note_held(s.held);
+    }
     s.sum.predicted_ns += sum.predicted_ns;
     s.sum.measured_ns += sum.measured_ns;
     note_references(mine);
   }
   end(over);
-  if (tasks.size() - n != referred) count_.note_retired_outside(tasks.size() - n - referred);
+  if (tasks.size() - n != referred) count_.note_retired_outside(tasks.size() - n - referred, mine);
   if (referred != 0) {
     // Either the holder of the turn sees the bit when it has left, or this thread sees that it has.
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -177,6 +185,9 @@ void turnless_ends::give_back() {
     {
       const std::lock_guard hold(s.lock);
       over = std::exchange(s.waiting, {});
+      over.add_all(s.fresh);
+      s.fresh = {};
+      s.fresh_count = 0;
       note_references(static_cast<std::size_t>(&s - shards_.data()));
     }
     end(over);
@@ -199,7 +210,7 @@ void turnless_ends::end(const records& over) {
     release(t);
     t = next;
   }
-  if (n != 0) count_.note_retired_outside(n);
+  if (n != 0) count_.note_retired_outside(n, shard_of_thread());
 }
 
 }  // namespace troupe::detail

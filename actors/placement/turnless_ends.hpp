@@ -5,7 +5,8 @@
 // Nothing is left to decide about a task whose successors have all been released where it ended
 // (protocol/successors.hpp). What has to wait is only the use of its record for another task: the holder of a turn may
 // have found it as a predecessor a moment ago, and be about to look whether its list is sealed. Records wait here until
-// no turn and no side turn is held that was held then. Those of tasks with futures or options keep the runtime's
+// no turn and no side turn is held that was held then; what is held is noted for many of them at once, as threads that
+// take side turns write it all the time. Those of tasks with futures or options keep the runtime's
 // reference as long, so that whoever drops the last one need not know about turns.
 #pragma once
 
@@ -19,6 +20,7 @@
 #include <troupe/detail/spin_lock.hpp>
 #include <troupe/detail/task.hpp>
 
+#include "actors/placement/in_flight.hpp"
 #include "actors/placement/turns.hpp"
 #include "actors/protocol/timed_calls.hpp"
 
@@ -29,7 +31,6 @@ class dependencies;
 namespace troupe::detail {
 
 struct runtime_state;
-class in_flight;
 
 /// A part of placement that any thread uses, with or without the turn; threads meet on a lock of a few instructions
 /// only where there are more of them than shards.
@@ -37,6 +38,8 @@ class turnless_ends {
  public:
   /// Most tasks that retire in one call.
   static constexpr std::size_t at_once = 64;
+  /// Records of threads of one shard that are gathered before it is noted what is held.
+  static constexpr std::size_t fresh_max = 64;
 
   turnless_ends(runtime_state& rt, logic::dependencies& order, turns& t, in_flight& count)
       : rt_(rt), order_(order), turns_(t), count_(count) {}
@@ -83,11 +86,13 @@ class turnless_ends {
   };
   struct alignas(64) shard {
     mutable spin_lock lock;
+    records fresh;  // of which `held` says nothing
+    std::size_t fresh_count = 0;
     records waiting;
     times sum;
-    turns::held held;  // when the newest of them retired
+    turns::held held;  // when the newest of those that wait retired
   };
-  static constexpr std::size_t shard_count = 16;
+  static constexpr std::size_t shard_count = in_flight::counters;
 
   static std::size_t shard_of_thread();
   void end(const records&);

@@ -48,8 +48,8 @@ class executor {
   };
   /// Takes ready tasks to run, in order of priority, then as given. Never refuses, never blocks.
   virtual void run_tasks(std::span<task_record* const>, attention) = 0;
-  /// As run_tasks, with a task of the usual priority that needs one slot. Threads with different numbers do not wait
-  /// for each other.
+  /// As run_tasks, with an early task of the usual priority that needs one slot. Threads with different numbers do not
+  /// wait for each other; of those with the same number one at a time calls this.
   virtual void run_own(task_record& t, std::size_t number, attention who) {
     (void)number;
     task_record* const one = &t;

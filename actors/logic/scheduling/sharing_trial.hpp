@@ -42,8 +42,8 @@ class sharing_trial {
       return shares_;
     }
     const double cost = static_cast<double>(m.now - since_.now) / static_cast<double>(ended);
-    const bool are_tiny = m.bodies - since_.bodies < tiny_ * ended;
-    const bool says_something = are_tiny && since_.now != 0 && m.pauses == since_.pauses;
+    are_tiny_ = m.bodies - since_.bodies < tiny_ * ended;
+    const bool says_something = are_tiny_ && since_.now != 0 && m.pauses == since_.pauses;
     since_ = m;
     if (says_something) {
       tries_ ? compare(cost) : go_on(cost);
@@ -51,9 +51,11 @@ class sharing_trial {
       cost_ = 0;
       if (tries_) end_trial(false);
     }
-    if (!are_tiny) shares_ = false;
+    if (!are_tiny_) shares_ = false;
     return shares_;
   }
+  /// True if the tasks that ended last were tiny.
+  bool are_tiny() const { return are_tiny_; }
 
  private:
   // Windows between two trials: the first, and most. How much better the other way must be, and how much worse the
@@ -93,7 +95,7 @@ class sharing_trial {
   double cost_ = 0;                 // of a task, in the mean of the windows since the last trial; 0: there was none
   int left_ = 2, wait_ = wait_min;  // windows until the next trial; between two
   int jumps_ = 0;                   // windows in a row in which tasks cost far more
-  bool found_ = false, shares_ = false, tries_ = false;
+  bool found_ = false, shares_ = false, tries_ = false, are_tiny_ = false;
 };
 
 }  // namespace troupe::logic

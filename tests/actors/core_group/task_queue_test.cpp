@@ -343,7 +343,92 @@ TEST_F(queue_of, tasks_in_lanes_gives_those_of_a_higher_priority_before_and_of_a
   EXPECT_EQ(out[0], low[0]);
 }
 
-// Threads that push to lanes of their own and take from all: each task comes out once.
+TEST_F(queue_of, tasks_that_were_handed_over_counts_and_gives_them_as_those_of_lanes) {
+  task_queue q(1);
+  const auto a = tasks(3, 1'000), b = tasks(2, 1'000), c = tasks(1, 1'000), own = tasks(1, 1'000);
+  for (task_record* t : a) t->marks = mark_early;
+  for (task_record* t : b) t->marks = mark_early;
+  EXPECT_FLOAT_EQ(q.hand(*a[0], 2), 800);
+  EXPECT_FALSE(q.empty());
+  EXPECT_FLOAT_EQ(q.hand(*a[1], 2), 1'600);
+  EXPECT_FLOAT_EQ(q.hand(*a[2], 2), 2'400);
+  for (task_record* t : b) q.hand(*t, 5);
+  q.push(c);
+  q.push_own(own, 0);
+  EXPECT_EQ(q.size(), 7u);
+  EXPECT_EQ(q.size_now(), 7u);
+  EXPECT_FLOAT_EQ(q.stealable_ns(), 7 * 800.0f);
+  EXPECT_EQ(q.unplaced().tasks, 5);
+  EXPECT_FLOAT_EQ(q.unplaced().ns, 5'000);
+  EXPECT_FALSE(q.take(*a[1])) << "it is not the first";
+  EXPECT_TRUE(q.take(*a[0]));
+  EXPECT_TRUE(q.take(*a[1]));
+  const std::uint32_t before = q.takes();
+  std::vector<task_record*> got;
+  for (std::size_t turn = 0; !q.empty(); ++turn) {
+    ASSERT_LE(turn, 100u);
+    const std::size_t n = q.take_batch(out, nullptr, {.is_own = turn % 2 == 0, .turn = turn});
+    got.insert(got.end(), out, out + n);
+  }
+  EXPECT_EQ(q.takes(), before + 5);
+  EXPECT_EQ(q.stealable_ns(), 0);
+  EXPECT_EQ(q.unplaced().tasks, 0);
+  EXPECT_EQ(got.size(), 5u);
+  for (task_record* t : {a[2], b[0], b[1], c[0], own[0]}) EXPECT_EQ(std::count(got.begin(), got.end(), t), 1);
+  EXPECT_LT(std::find(got.begin(), got.end(), b[0]), std::find(got.begin(), got.end(), b[1]));
+}
+
+TEST_F(queue_of, tasks_that_were_handed_over_gives_one_that_may_pass_and_those_that_are_taken_back) {
+  task_queue q(1);
+  const auto a = tasks(4, 1'000);
+  for (task_record* t : a) q.hand(*t, 0);
+  EXPECT_EQ(q.take_passing(0, [](float ns) { return ns < 1'000; }), nullptr);
+  EXPECT_EQ(q.take_passing(0, [](float ns) { return ns <= 1'000; }), a[0]);
+  EXPECT_EQ(q.take_passing(-1, [](float) { return false; }), a[1]) << "they have the usual priority";
+  std::vector<task_record*> back(4);
+  EXPECT_EQ(q.take_newest(back, [&](const task_record& t) { return &t == a[3]; }), 1u);
+  EXPECT_EQ(back[0], a[3]);
+  EXPECT_EQ(q.take_batch(out), 1u);
+  EXPECT_EQ(out[0], a[2]) << "it stays";
+  EXPECT_TRUE(q.empty());
+}
+
+TEST_F(queue_of, more_tasks_than_a_thread_may_hand_over_gives_all_of_them) {
+  task_queue q(1);
+  const auto all = tasks(2 * handed_tasks::capacity, 20);
+  for (task_record* t : all) q.hand(*t, 7);
+  EXPECT_EQ(q.size(), all.size());
+  std::vector<task_record*> got;
+  for (std::size_t turn = 0; !q.empty(); ++turn) {
+    ASSERT_LE(turn, all.size());
+    const std::size_t n = q.take_batch(out, nullptr, {.turn = turn});
+    got.insert(got.end(), out, out + n);
+  }
+  std::vector<task_record*> expected = all;
+  std::sort(expected.begin(), expected.end());
+  std::sort(got.begin(), got.end());
+  EXPECT_EQ(got, expected);
+}
+
+// Whatever the number of lanes and of threads that hand over, a thread comes to each of them.
+TEST_F(queue_of, tasks_that_were_handed_over_makes_none_wait_for_ever) {
+  for (std::size_t lanes = 1; lanes <= task_queue::own_lanes; ++lanes)
+    for (std::size_t of = 0; of < task_queue::handing_max; ++of) {
+      task_queue q(1);
+      const auto waits = tasks(1, 100'000), others = tasks(100, 100'000);
+      for (std::size_t i = 0; i < lanes; ++i) q.push_own(std::span(others).subspan(8 * i, 8), i);
+      q.push(std::span(others).subspan(80, 20));
+      q.hand(*waits[0], of);
+      bool came = false;
+      for (std::size_t turn = 0; turn < lanes + of + 1 && !came; ++turn) {
+        ASSERT_EQ(q.take_batch(out, nullptr, {.own = 0, .turn = turn}), 1u);
+        came = out[0] == waits[0];
+      }
+      EXPECT_TRUE(came) << of << " beside " << lanes << " lanes";
+    }
+}
+
+// Threads that push to lanes of their own, or hand over, and take from all: each task comes out once.
 TEST_F(queue_of, tasks_in_lanes_gives_each_once_to_threads_that_push_and_take) {
   constexpr std::size_t threads = 6, each = 20'000;
   task_queue q(threads);
@@ -358,7 +443,12 @@ TEST_F(queue_of, tasks_in_lanes_gives_each_once_to_threads_that_push_and_take) {
       while (taken.load() < threads * each) {
         for (int k = 0; k < 3 && next < each; ++k) {
           const std::span<task_record* const> one(&all[i][next++], 1);
-          i == 0 ? q.push(one) : q.push_own(one, i % task_queue::own_lanes);
+          if (i == 0)
+            q.push(one);
+          else if (i % 2 == 0)
+            q.push_own(one, i % task_queue::own_lanes);
+          else
+            q.hand(*one[0], i);
         }
         const std::size_t n =
             q.take_batch(got, nullptr, {.own = i % task_queue::own_lanes, .is_own = turn % 4 != 0, .turn = turn});

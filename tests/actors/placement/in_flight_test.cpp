@@ -87,7 +87,7 @@ TEST(in_flight, counts_what_each_side_submits) {
   EXPECT_EQ(f.count(), 4u);
   retire(f, 3);
   EXPECT_FALSE(f.all_retired());
-  f.note_retired_outside(1);
+  f.note_retired_outside(1, 0);
   EXPECT_TRUE(f.none());
   EXPECT_TRUE(f.all_retired());
 }
@@ -166,13 +166,13 @@ TEST(in_flight, counts_what_retires_without_a_turn_beside_the_others) {
   in_flight f(8);
   submit(f, 5);
   f.note_retired();
-  f.note_retired_outside(3);
+  f.note_retired_outside(3, 0);
   EXPECT_EQ(f.finished(), 3u) << "the turn has not been left";
   f.publish();
   EXPECT_EQ(f.finished(), 4u);
   EXPECT_EQ(f.count(), 1u);
   EXPECT_FALSE(f.all_retired());
-  f.note_retired_outside(1);
+  f.note_retired_outside(1, in_flight::counters - 1);
   EXPECT_TRUE(f.none());
   EXPECT_TRUE(f.all_retired());
 }
@@ -191,7 +191,7 @@ TEST(in_flight, wakes_who_waits_whichever_way_the_last_one_retires) {
     });
   };
   auto in_turns = each_round([&] { retire(f, 1); });
-  auto without = each_round([&] { f.note_retired_outside(1); });
+  auto without = each_round([&] { f.note_retired_outside(1, 3); });
   for (int r = 1; r <= rounds; ++r) {
     submit(f, 2);
     round.store(r);

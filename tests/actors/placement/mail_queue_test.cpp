@@ -3,6 +3,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <thread>
 #include <vector>
 
 #include <troupe/detail/task.hpp>
@@ -42,6 +47,70 @@ TEST_F(mail_test, is_fetched_in_the_order_in_which_it_was_posted) {
   EXPECT_EQ(queue.work()[0].what(), mail::submitted);
   EXPECT_EQ(queue.work()[0].task(), &other);
   EXPECT_EQ(queue.work()[1].what(), mail::returned);
+}
+
+TEST_F(mail_test, tells_after_which_fetch_it_has_been_taken) {
+  std::atomic<std::uint64_t> counter{0};
+  std::uint64_t told = 0;
+  const auto submit = [&] {
+    task_record* const one = &task;
+    queue.submit({&one, 1}, counter, false, [&](const task_record&) { told = queue.next_fetch(); });
+  };
+  submit();
+  EXPECT_EQ(told, 1u);
+  EXPECT_EQ(queue.fetched(), 0u);
+  queue.fetch_nothing();
+  EXPECT_EQ(queue.fetched(), 0u) << "there was mail";
+  submit();
+  EXPECT_EQ(told, 2u);
+  queue.fetch(1);
+  EXPECT_EQ(queue.work().size(), 2u);
+  EXPECT_EQ(queue.fetched(), 2u);
+  queue.fetch_nothing();
+  EXPECT_EQ(queue.fetched(), 3u);
+  submit();
+  EXPECT_EQ(told, 4u) << "it was posted after that one had begun";
+}
+
+// Whoever posts while mail is fetched is told of a number: once it is that of the last fetch, the mail has been taken.
+TEST_F(mail_test, has_been_taken_when_the_fetch_is_over_that_it_was_told_of) {
+  constexpr std::size_t threads = 3, each = 20'000;
+  std::atomic<std::uint64_t> counter{0};
+  struct alignas(64) mine {
+    std::vector<std::uint64_t> told;
+    std::vector<task_record> tasks = std::vector<task_record>(each);
+  };
+  std::vector<mine> all(threads);
+  for (mine& m : all) m.told.resize(each);
+  std::atomic<std::size_t> running{threads};
+  std::vector<std::thread> posting;
+  for (mine& m : all)
+    posting.emplace_back([&] {
+      for (std::size_t i = 0; i < each; ++i) {
+        task_record* const one = &m.tasks[i];
+        one->id = i;
+        queue.submit({&one, 1}, counter, false, [&](const task_record&) { m.told[i] = queue.next_fetch(); });
+      }
+      --running;
+    });
+  std::size_t taken = 0, late = 0;
+  for (bool last = false; !last;) {
+    last = running.load() == 0;
+    const std::uint64_t before = queue.fetched();
+    queue.fetch(1);
+    for (const mail& m : queue.work()) {
+      const mine& of = *std::find_if(all.begin(), all.end(), [&](const mine& x) {
+        return !std::less<>()(m.task(), x.tasks.data()) && std::less<>()(m.task(), x.tasks.data() + each);
+      });
+      if (of.told[m.task()->id] <= before || of.told[m.task()->id] > queue.fetched() + 1) ++late;
+    }
+    taken += queue.work().size();
+    queue.work().clear();
+    queue.fetch_nothing();
+  }
+  for (std::thread& t : posting) t.join();
+  EXPECT_EQ(taken, threads * each);
+  EXPECT_EQ(late, 0u);
 }
 
 TEST_F(mail_test, that_is_little_can_wait_until_it_is_late) {

@@ -32,22 +32,27 @@ struct nobody_fails : troupe::logic::dependencies::callbacks {
 struct side_orders_test : testing::Test {
   side_orders_test() {
     EXPECT_TRUE(sides.make());
-    turns.renew();
-    turns.note_handled();
+    turns.want(1);
+    turns.note_handled(1);
     turns.open();
   }
   // Another generation; all arrays are free again.
-  void renew() {
+  // As if a turn had handled a task that was posted and uses the array.
+  void hand_to_anybody(array_core* a) {
     turns.close();
-    turns.renew();
-    turns.note_handled();
+    task_record posted;
+    posted.accesses = posted.own_accesses.data();
+    posted.accesses[0].array = a;
+    posted.access_count = 1;
+    turns.note_posted(posted, ++fetch);
+    turns.note_handled(fetch);
     turns.open();
   }
   // Returns whether the task is ordered aside, and orders it then.
   bool order_aside(std::size_t side, task_record& t) {
     bool asked = false;
-    if (!turns.try_take(side, false, asked)) return false;
-    const bool may = sides.may_take(turns, side, t);
+    if (!turns.try_take(side, asked)) return false;
+    const bool may = side_orders::is_simple(t) && sides.may_take(turns, side, t);
     if (may) {
       t.marks |= mark_early;
       sides.order(side, t);
@@ -62,8 +67,8 @@ struct side_orders_test : testing::Test {
   }
   bool may_order(std::size_t side, const std::vector<test::use>& uses) {
     task_record* const t = graph.task(uses);
-    if (!turns.try_take(side, false, told)) throw std::logic_error("the side turn is held");
-    const bool may = sides.may_take(turns, side, *t);
+    if (!turns.try_take(side, told)) throw std::logic_error("the side turn is held");
+    const bool may = side_orders::is_simple(*t) && sides.may_take(turns, side, *t);
     (void)turns.leave(side);
     return may;
   }
@@ -72,6 +77,7 @@ struct side_orders_test : testing::Test {
   nobody_fails around;
   side_turns turns;
   side_orders sides{around, graph.order};
+  std::uint64_t fetch = 1;
   bool told = false;
 };
 
@@ -107,20 +113,26 @@ TEST_F(side_orders_test, take_no_task_on_what_has_failed_or_is_half_done) {
   EXPECT_TRUE(may_order(0, {{a, access_mode::write}}));
 }
 
-TEST_F(side_orders_test, take_no_reduction_no_part_and_no_future) {
+TEST_F(side_orders_test, take_no_reduction_no_part_no_future_and_no_priority) {
   array_core* const a = graph.array("a");
   EXPECT_FALSE(may_order(0, {{a, access_mode::reduce}}));
   task_record* const part = graph.task({{a, access_mode::read}});
   region where;
   part->accesses[0].where = &where;
-  ASSERT_TRUE(turns.try_take(0, false, told));
-  EXPECT_FALSE(sides.may_take(turns, 0, *part));
+  EXPECT_FALSE(side_orders::is_simple(*part));
   part->accesses[0].where = nullptr;
-  EXPECT_TRUE(sides.may_take(turns, 0, *part));
+  EXPECT_TRUE(side_orders::is_simple(*part));
+  task_extra more;
+  part->extra = &more;
+  EXPECT_TRUE(side_orders::is_simple(*part));
+  for (const int priority : {-1, 1}) {
+    more.options.priority = priority;
+    EXPECT_FALSE(side_orders::is_simple(*part)) << "threads that hand tasks over do so in their order";
+  }
+  part->extra = nullptr;
   part->accesses[0].array = nullptr;
-  EXPECT_FALSE(sides.may_take(turns, 0, *part));
+  EXPECT_FALSE(side_orders::is_simple(*part));
   part->accesses[0].array = a;
-  (void)turns.leave(0);
 }
 
 TEST_F(side_orders_test, take_no_task_behind_unfinished_ones_of_another_side) {
@@ -128,10 +140,10 @@ TEST_F(side_orders_test, take_no_task_behind_unfinished_ones_of_another_side) {
   task_record* const first = graph.task({{a, access_mode::update}});
   first->pending = 1;
   ASSERT_TRUE(order_aside(0, *first));
-  renew();
+  hand_to_anybody(a);
   EXPECT_FALSE(may_order(1, {{a, access_mode::read}}));
   graph.retire(first);
-  renew();
+  hand_to_anybody(a);
   EXPECT_TRUE(may_order(1, {{a, access_mode::read}}));
 }
 
@@ -140,9 +152,9 @@ TEST_F(side_orders_test, take_no_writer_behind_unfinished_readers_of_another_sid
   task_record* const reader = graph.task({{a, access_mode::read}});
   reader->pending = 1;
   ASSERT_TRUE(order_aside(0, *reader));
-  renew();
+  hand_to_anybody(a);
   EXPECT_FALSE(may_order(1, {{a, access_mode::write}}));
-  renew();
+  hand_to_anybody(a);
   EXPECT_TRUE(may_order(1, {{a, access_mode::read}})) << "readers do not wait for each other";
   graph.retire(reader);
 }
@@ -187,7 +199,7 @@ TEST_F(side_orders_test, forget_records_of_all_sides) {
   sides.forget_all();
   t->sequence = sequence;  // memory that is something else now
   EXPECT_FALSE(graph.order.alive({t, sequence}));
-  renew();
+  hand_to_anybody(a);
   EXPECT_TRUE(may_order(1, {{a, access_mode::update}}));
   t->sequence = 0;
 }
@@ -204,13 +216,13 @@ TEST(side_orders, do_not_look_at_records_that_were_forgotten_before_they_existed
   t->sequence = sequence;  // memory that is something else now
   ASSERT_TRUE(sides.make());
   side_turns turns;
-  turns.renew();
-  turns.note_handled();
+  turns.want(1);
+  turns.note_handled(1);
   turns.open();
   task_record* const next = graph.task({{a, access_mode::read}});
   next->pending = 1;
   bool told = false;
-  ASSERT_TRUE(turns.try_take(0, false, told));
+  ASSERT_TRUE(turns.try_take(0, told));
   ASSERT_TRUE(sides.may_take(turns, 0, *next));
   sides.order(0, *next);
   EXPECT_FALSE(turns.leave(0));
@@ -240,8 +252,8 @@ TEST_F(side_orders_test, of_several_may_add_to_a_task_that_ends_meanwhile) {
         next[i].push_back(test::plain_task(*graph.rt, {{arrays[i], access_mode::read}}, {}));
         next[i].back()->pending = 1;
       }
-    turns.renew();
-    turns.note_handled();
+    turns.want(1);
+    turns.note_handled(1);
     turns.open();
     std::atomic<int> refused{0}, released{0};
     std::latch start(count + 1);

@@ -5,10 +5,13 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <array>
 #include <atomic>
-#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <latch>
+#include <mutex>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -21,11 +24,22 @@ using namespace troupe::detail;
 struct side_turns_test : testing::Test {
   void begin() {
     t.take();
-    t.aside().renew();
-    t.aside().note_handled();
+    t.aside().want(++fetch);
+    t.aside().note_handled(fetch);
     t.leave();
   }
-  bool try_take(std::size_t side) { return t.aside().try_take(side, false, told); }
+  void handle(std::uint64_t of) {
+    t.take();
+    t.aside().note_handled(of);
+    t.leave();
+  }
+  bool try_take(std::size_t side) { return t.aside().try_take(side, told); }
+  bool has(std::size_t side) {
+    if (!try_take(side)) throw std::logic_error("the side turn is held");
+    const bool it_has = t.aside().has(side, a);
+    EXPECT_FALSE(t.aside().leave(side));
+    return it_has;
+  }
   task_record& using_array() {
     record.accesses = record.own_accesses.data();
     record.accesses[0].array = &a;
@@ -34,6 +48,7 @@ struct side_turns_test : testing::Test {
   }
 
   turns t{100};
+  std::uint64_t fetch = 0;  // the last one
   bool told = false;
   array_core a;
   task_record record;
@@ -55,14 +70,13 @@ TEST_F(side_turns_test, are_not_there_unless_they_are_wanted) {
 
 TEST_F(side_turns_test, begin_when_the_mail_from_before_has_been_handled) {
   t.take();
-  t.aside().renew();
+  t.aside().want(5);
   t.leave();
   EXPECT_TRUE(t.aside().are_wanted());
   EXPECT_FALSE(try_take(0)) << "what was posted before may not be in order yet";
-  t.take();
-  EXPECT_FALSE(t.aside().is_settled());
-  t.aside().note_handled();
-  t.leave();
+  handle(4);
+  EXPECT_FALSE(try_take(0));
+  handle(5);
   ASSERT_TRUE(try_take(0));
   EXPECT_FALSE(t.aside().leave(0));
 }
@@ -88,37 +102,42 @@ TEST_F(side_turns_test, are_not_taken_while_the_turn_is_held) {
 }
 
 // A thread that submits while turns are long would wait for each of its tasks.
-TEST_F(side_turns_test, are_waited_for_in_vain_only_once) {
-  begin();
-  using clock = std::chrono::steady_clock;
-  clock::duration first = clock::duration::max(), later = clock::duration::max();
-  for (int i = 0; i < 50; ++i) {
-    ASSERT_TRUE(try_take(0));
-    EXPECT_FALSE(t.aside().leave(0));
-    t.take();
-    const auto begun = clock::now();
-    EXPECT_FALSE(try_take(0));
-    const auto waited = clock::now();
-    for (int k = 0; k < 8; ++k) EXPECT_FALSE(try_take(0));
-    later = std::min(later, clock::now() - waited);
-    first = std::min(first, waited - begun);
-    t.leave();
+TEST_F(side_turns_test, are_waited_for_again_after_twice_as_many_tasks) {
+  side_turns& aside = t.aside();
+  const auto unwaited = [&] {
+    std::size_t n = 0;
+    for (; !aside.is_to_wait(0); ++n) EXPECT_TRUE(aside.is_to_wait(1)) << "sides wait for themselves";
+    return n;
+  };
+  EXPECT_EQ(unwaited(), 0u);
+  std::vector<std::size_t> in_vain;
+  for (int i = 0; i < 14; ++i) {
+    aside.note_waited(0, true);
+    in_vain.push_back(unwaited());
   }
-  EXPECT_LT(later, first) << "eight tries after the first";
+  EXPECT_EQ(in_vain, (std::vector<std::size_t>{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1'024, 2'048, 4'096, 4'096}));
+  for (int i = 0; i < 11; ++i) aside.note_waited(0, false);
+  EXPECT_EQ(unwaited(), 0u);
+  aside.note_waited(0, true);
+  EXPECT_EQ(unwaited(), 2u) << "each wait that was not in vain halves it";
 }
 
-TEST_F(side_turns_test, are_not_waited_for_where_an_array_is_for_the_turn) {
+TEST_F(side_turns_test, do_not_get_an_array_until_the_mail_that_it_is_in_has_been_handled) {
   begin();
   const task_record& r = using_array();
   EXPECT_FALSE(t.aside().is_for_turn(r));
-  ASSERT_TRUE(try_take(0));
-  EXPECT_TRUE(t.aside().has(0, a));
-  EXPECT_FALSE(t.aside().leave(0));
+  EXPECT_TRUE(has(0));
   EXPECT_FALSE(t.aside().is_for_turn(r));
-  t.aside().note_posted(r);
+  t.aside().note_posted(r, fetch + 2);
   EXPECT_TRUE(t.aside().is_for_turn(r));
-  begin();
+  EXPECT_FALSE(has(0));
+  handle(fetch + 1);
+  EXPECT_TRUE(t.aside().is_for_turn(r));
+  EXPECT_FALSE(has(0));
+  handle(fetch + 2);
   EXPECT_FALSE(t.aside().is_for_turn(r));
+  EXPECT_TRUE(has(1)) << "it is the first that wants it";
+  EXPECT_FALSE(has(0));
 }
 
 TEST_F(side_turns_test, give_an_array_to_the_first_that_wants_it) {
@@ -132,32 +151,24 @@ TEST_F(side_turns_test, give_an_array_to_the_first_that_wants_it) {
   EXPECT_FALSE(t.aside().leave(1));
 }
 
-TEST_F(side_turns_test, lose_an_array_to_a_task_that_is_posted_until_the_next_generation) {
+TEST_F(side_turns_test, lose_an_array_to_a_task_that_is_posted_meanwhile) {
   begin();
   ASSERT_TRUE(try_take(1));
   EXPECT_TRUE(t.aside().has(1, a));
-  t.aside().note_posted(using_array());
+  t.aside().note_posted(using_array(), fetch + 1);
   EXPECT_FALSE(t.aside().has(1, a));
   EXPECT_FALSE(t.aside().leave(1));
-  t.take();
-  t.leave();
-  ASSERT_TRUE(try_take(1));
-  EXPECT_FALSE(t.aside().has(1, a)) << "the same generation goes on";
-  EXPECT_FALSE(t.aside().leave(1));
-  begin();
-  ASSERT_TRUE(try_take(0));
-  EXPECT_TRUE(t.aside().has(0, a));
-  EXPECT_FALSE(t.aside().leave(0));
 }
 
-TEST_F(side_turns_test, do_not_get_an_array_of_which_a_task_was_posted_while_they_were_closed) {
+TEST_F(side_turns_test, keep_an_array_when_they_end_and_begin_again) {
   begin();
+  EXPECT_TRUE(has(1));
   t.take();
-  t.aside().note_posted(using_array());
+  t.aside().stop();
   t.leave();
-  ASSERT_TRUE(try_take(1));
-  EXPECT_FALSE(t.aside().has(1, a));
-  EXPECT_FALSE(t.aside().leave(1));
+  begin();
+  EXPECT_FALSE(has(0));
+  EXPECT_TRUE(has(1));
 }
 
 TEST_F(side_turns_test, tell_when_those_are_over_that_were_held) {
@@ -205,7 +216,7 @@ TEST_F(side_turns_test, and_turns_exclude_each_other) {
       start.arrive_and_wait();
       for (int k = 0; k < rounds; ++k) {
         bool asked = false;
-        if (!t.aside().try_take(i, false, asked)) {
+        if (!t.aside().try_take(i, asked)) {
           t.take();
           ++in_turns;
           t.leave();
@@ -225,8 +236,9 @@ TEST_F(side_turns_test, and_turns_exclude_each_other) {
     if (sum < last) ++wrong;
     last = sum;
     if (sum % 3 == 0) {
-      t.aside().renew();
-      t.aside().note_handled();
+      t.aside().stop();
+      t.aside().want(++fetch);
+      t.aside().note_handled(fetch);
     }
     t.leave();
     std::this_thread::yield();
@@ -238,12 +250,24 @@ TEST_F(side_turns_test, and_turns_exclude_each_other) {
   EXPECT_EQ(wrong, 0);
 }
 
-// An array is counted on by whoever may order tasks on it: no count is lost.
+// An array is counted on by whoever may order tasks on it: no count is lost. A thread's own come in its order.
 TEST_F(side_turns_test, hand_arrays_from_one_to_the_other_without_a_race) {
-  constexpr int threads = 3, rounds = 20'000;
+  constexpr std::size_t threads = 3;
+  constexpr int rounds = 20'000;
   begin();
-  int on_array = 0, posted_count = 0;  // the second with the turn
+  struct order {
+    std::size_t thread;
+    int number;
+  };
+  int on_array = 0, wrong = 0;
+  std::array<int, threads> last{};
+  const auto count = [&](const order& o) {
+    ++on_array;
+    if (o.number != ++last[o.thread]) ++wrong;
+  };
   spin_lock posting;
+  std::vector<order> mail;  // with the lock
+  std::atomic<std::uint64_t> fetches{fetch};
   std::atomic<int> aside{0};
   using_array();
   std::latch start(threads);
@@ -251,12 +275,12 @@ TEST_F(side_turns_test, hand_arrays_from_one_to_the_other_without_a_race) {
   for (std::size_t i = 0; i < threads; ++i)
     all.emplace_back([&, i] {
       start.arrive_and_wait();
-      for (int k = 0; k < rounds; ++k) {
+      for (int k = 1; k <= rounds; ++k) {
         bool asked = false, has = false;
-        if (t.aside().try_take(i, false, asked)) {
+        if (t.aside().try_take(i, asked)) {
           has = t.aside().has(i, a);
           if (has) {
-            ++on_array;
+            count({i, k});
             ++aside;
           }
           (void)t.aside().leave(i);
@@ -264,22 +288,27 @@ TEST_F(side_turns_test, hand_arrays_from_one_to_the_other_without_a_race) {
         if (has) continue;
         {
           const std::lock_guard hold(posting);
-          t.aside().note_posted(record);
+          t.aside().note_posted(record, fetches.load() + 1);
+          mail.push_back({i, k});
         }
+        if (k % 3 == 0) continue;  // others handle it
         t.take();
-        ++on_array;
-        ++posted_count;
-        if (posted_count % 4 == 0) {
-          t.aside().renew();
-          { const std::lock_guard hold(posting); }
-          t.aside().note_handled();
+        ++fetches;
+        std::vector<order> fetched;
+        {
+          const std::lock_guard hold(posting);
+          fetched.swap(mail);
         }
+        for (const order& o : fetched) count(o);
+        t.aside().note_handled(fetches.load());
         t.leave();
       }
     });
   for (std::thread& th : all) th.join();
-  EXPECT_EQ(on_array, threads * rounds);
-  EXPECT_EQ(aside + posted_count, threads * rounds);
+  for (const order& o : mail) count(o);
+  EXPECT_EQ(on_array, static_cast<int>(threads) * rounds);
+  EXPECT_EQ(wrong, 0);
+  EXPECT_GT(aside.load(), 0);
 }
 
 }  // namespace

@@ -1,0 +1,175 @@
+// What this file is for: ready tasks that one thread at a time hands to all others, without a lock.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A thread that orders its tasks itself hands over those that are ready at once, one by one. With a lock each of them
+// would move three cache lines there and back, and the thread would wait for each; here it stores, and waits once.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <troupe/detail/task.hpp>
+
+#include "actors/core_group/task_worth.hpp"
+#include "actors/protocol/executor.hpp"
+
+namespace troupe::detail {
+
+/// A ring of early tasks without a priority, oldest first. One thread at a time pushes, any takes.
+class handed_tasks : public task_worth {
+ public:
+  static constexpr std::size_t capacity = 256;
+
+  /// Adds a task; false if there is no room. Sequentially consistent: the caller looks at the sleepers next.
+  bool push(task_record& t) {
+    const std::uint64_t at = end_.load(std::memory_order_relaxed);
+    if (at - free_until_ == capacity) {
+      free_until_ = begin_.load(std::memory_order_acquire);
+      if (at - free_until_ == capacity) return false;
+    }
+    const float ns = t.predicted_ns;
+    slot& s = slots_[at % capacity];
+    s.task.store(&t, std::memory_order_relaxed);
+    s.ns.store(ns, std::memory_order_relaxed);
+    bump(pushed_, sums_of(ns));
+    end_.store(at + 1, std::memory_order_seq_cst);
+    return true;
+  }
+  /// Takes a fair share of the tasks for one of so many `takers`, but no less work than is worth dividing; returns how
+  /// many, none also if others took them meanwhile. `out` has room for batch_max.
+  std::size_t take_batch(task_record** out, std::size_t takers, bool moves_cost, sums* of) {
+    const std::uint64_t from = begin_.load(std::memory_order_acquire);
+    const std::uint64_t until = end_.load(std::memory_order_acquire);
+    if (from >= until) return 0;
+    const auto fair_share = static_cast<std::size_t>(until - from) / (2 * takers);
+    sums all{.moves_cost = moves_cost};
+    amounts went;
+    float work = 0, worth = 0;
+    std::size_t n = 0;
+    while (n < batch_max && from + n < until && (n < fair_share || is_indivisible(work, worth, takers))) {
+      const slot& s = slots_[(from + n) % capacity];
+      out[n] = s.task.load(std::memory_order_relaxed);
+      const float ns = s.ns.load(std::memory_order_relaxed);
+      all.add(ns, n == 0);
+      went += sums_of(ns);
+      ++n;
+      worth += worth_of(ns, moves_cost);
+      work += batch_work_of(ns);
+      if (work >= batch_ns) break;
+    }
+    if (!take_up_to(from, n, went)) return 0;
+    if (of) *of = all;
+    return n;
+  }
+
+  /// Takes the task `t` if it is the oldest; true if it was.
+  bool take_first(task_record& t) {
+    const std::uint64_t from = begin_.load(std::memory_order_acquire);
+    if (from >= end_.load(std::memory_order_acquire)) return false;
+    const slot& s = slots_[from % capacity];
+    if (s.task.load(std::memory_order_relaxed) != &t) return false;
+    const float ns = s.ns.load(std::memory_order_relaxed);
+    return take_up_to(from, 1, sums_of(ns));
+  }
+  /// Takes the oldest task if `fits(predicted ns)`; null: it does not, or there is none.
+  template <class Fits>
+  task_record* take_passing(Fits&& fits) {
+    const std::uint64_t from = begin_.load(std::memory_order_acquire);
+    if (from >= end_.load(std::memory_order_acquire)) return nullptr;
+    const slot& s = slots_[from % capacity];
+    task_record* const t = s.task.load(std::memory_order_relaxed);
+    const float ns = s.ns.load(std::memory_order_relaxed);
+    return fits(ns) && take_up_to(from, 1, sums_of(ns)) ? t : nullptr;
+  }
+  /// Takes as many as there is room for; returns them.
+  std::span<task_record*> take_all(std::span<task_record*> room) {
+    for (;;) {
+      const std::uint64_t from = begin_.load(std::memory_order_acquire);
+      const std::uint64_t until = end_.load(std::memory_order_acquire);
+      const std::size_t n = from < until ? std::min(static_cast<std::size_t>(until - from), room.size()) : 0;
+      amounts went;
+      for (std::size_t i = 0; i < n; ++i) {
+        const slot& s = slots_[(from + i) % capacity];
+        room[i] = s.task.load(std::memory_order_relaxed);
+        went += sums_of(s.ns.load(std::memory_order_relaxed));
+      }
+      if (n == 0 || take_up_to(from, n, went)) return room.first(n);
+    }
+  }
+
+  std::size_t size() const { return difference(std::memory_order_relaxed); }
+  /// Returns the size, sequentially consistent: for a thread that has just announced that it goes to sleep.
+  std::size_t size_now() const { return difference(std::memory_order_seq_cst); }
+  /// Returns how many have been pushed.
+  std::uint64_t pushes() const { return end_.load(std::memory_order_relaxed); }
+  /// Returns how many have been taken.
+  std::uint64_t takes() const { return begin_.load(std::memory_order_relaxed); }
+  /// See ready_tasks.
+  float stealable_ns(bool moves_cost) const {
+    if (size() == 0) return 0;
+    const auto ns = moves_cost ? left(pushed_.worth_ns, taken_.worth_ns) : left(pushed_.work_ns, taken_.work_ns);
+    return static_cast<float>(ns);
+  }
+  /// Returns the load of the tasks, all of which are early.
+  unplaced_load unplaced() const {
+    const std::size_t n = size();
+    return {static_cast<int>(n), n == 0 ? 0 : static_cast<float>(left(pushed_.work_ns, taken_.work_ns))};
+  }
+
+ private:
+  struct slot {
+    std::atomic<task_record*> task{nullptr};
+    std::atomic<float> ns{0};
+  };
+  // Sums of whole nanoseconds: what comes and what goes is exactly the same.
+  struct amounts {
+    std::uint64_t worth_ns = 0, work_ns = 0;
+    void operator+=(const amounts& o) {
+      worth_ns += o.worth_ns;
+      work_ns += o.work_ns;
+    }
+  };
+  struct counters {
+    std::atomic<std::uint64_t> worth_ns{0}, work_ns{0};
+  };
+
+  static amounts sums_of(float ns) {
+    return {static_cast<std::uint64_t>(worth_of(ns, true)), static_cast<std::uint64_t>(worth_of(ns, false))};
+  }
+  // Takes `n` tasks that were read from `from` on; false: they are other threads'. What was read is what these places
+  // had if nobody has taken any since: a place is used again only then.
+  bool take_up_to(std::uint64_t from, std::size_t n, const amounts& went) {
+    if (!begin_.compare_exchange_strong(from, from + n, std::memory_order_acq_rel, std::memory_order_relaxed))
+      return false;
+    taken_.worth_ns.fetch_add(went.worth_ns, std::memory_order_relaxed);
+    taken_.work_ns.fetch_add(went.work_ns, std::memory_order_relaxed);
+    return true;
+  }
+  static void bump(counters& c, const amounts& by) {  // one writer
+    c.worth_ns.store(c.worth_ns.load(std::memory_order_relaxed) + by.worth_ns, std::memory_order_relaxed);
+    c.work_ns.store(c.work_ns.load(std::memory_order_relaxed) + by.work_ns, std::memory_order_relaxed);
+  }
+  // Others may have taken what was pushed since the first was read.
+  static std::uint64_t left(const std::atomic<std::uint64_t>& came, const std::atomic<std::uint64_t>& went) {
+    const std::uint64_t gone = went.load(std::memory_order_relaxed), all = came.load(std::memory_order_relaxed);
+    return all > gone ? all - gone : 0;
+  }
+  std::size_t difference(std::memory_order order) const {
+    const std::uint64_t from = begin_.load(order), until = end_.load(order);
+    return until > from ? static_cast<std::size_t>(until - from) : 0;
+  }
+
+  alignas(64) std::atomic<std::uint64_t> end_{0};
+  counters pushed_;
+  std::uint64_t free_until_ = 0;  // what the pushing thread knows of begin_
+  alignas(64) std::atomic<std::uint64_t> begin_{0};
+  counters taken_;
+  alignas(64) std::array<slot, capacity> slots_;
+};
+
+}  // namespace troupe::detail
