@@ -5,12 +5,13 @@
 // A side is what one thread that submits has for itself, or a few where there are more threads than sides. A side turn
 // is the right to order tasks on arrays that belong to that side; each side has one of its own. The turn excludes all
 // of them. An array comes to a side with the first side turn that wants it, and leaves it as soon as a task that uses
-// it is posted for the turn: what the same threads submit after that has to come after it, so it is posted, too.
+// it is posted for the turn: what the same threads submit after that has to come after it, and so waits for it to be
+// ordered, or is posted, too.
 //
 // When such a task has been ordered, its array is free again: the next side that wants it gets it. Nothing counts these
-// tasks. A task is posted with a lock of the mailbox held, with which its arrays are marked with the number of the fetch
-// that takes it at the latest; fetches have numbers, and arrays are free once that one's mail has been handled. Where
-// side turns begin, nothing is marked that was posted before: they are taken only once all of that has been handled.
+// tasks. A task is posted with a lock of the mailbox held, with which its arrays are marked with the number of a fetch
+// that will have taken it; arrays are free once all mail up to that fetch has been handled. What was posted before side
+// turns were wanted is not marked: they begin only once all of that has been handled.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +28,8 @@
 
 namespace troupe::detail {
 
-/// Side turns, and whose arrays are. A part of placement that owns no tasks. Any thread calls any function, but those that
-/// say so only with the turn.
+/// Side turns, and to whom arrays belong. A part of placement that owns no tasks. Any thread calls any function, but
+/// those that say so only with the turn.
 class side_turns {
  public:
   static constexpr std::size_t sides = 8;

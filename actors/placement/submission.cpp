@@ -114,7 +114,7 @@ bool placement::order_aside(task_record& t) {
 }
 
 // Waits until the task may be ordered aside, as far as side turns tell, and takes the side turn; false: in vain, or, if
-// it has not `waited`, not worth it. Handles the mail that its arrays are in, as other threads may not come for it soon.
+// it has not `waited`, not worth it. Handles the mail that its arrays are in: other threads may not come for it soon.
 bool placement::await_side_turn(task_record& t, std::size_t side, bool& told, bool& waited) {
   side_turns& turns = turns_.aside();
   if (!turns.is_to_wait(side)) return false;
