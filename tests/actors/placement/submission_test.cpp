@@ -97,17 +97,45 @@ TEST_F(submission_test, even_while_the_turn_is_wanted_for_something_else) {
   expect_all_counted();
 }
 
-TEST_F(submission_test, come_after_what_was_posted_before) {
+TEST_F(submission_test, are_posted_behind_what_was_posted_while_a_turn_is_held) {
   crowd();
   array_core* const a = s.array();
   task_record *const first = s.task({{a, access_mode::update}}), *const second = s.task({{a, access_mode::update}});
-  s.placement_actor->with_turn([&] { s.placement_actor->submit(first, true); });
-  on_a_thread([&] { s.placement_actor->submit(second, false); });
+  s.placement_actor->with_turn([&] {
+    s.placement_actor->submit(first, true);
+    on_a_thread([&] { s.placement_actor->submit(second, false); });
+  });
   EXPECT_FALSE(is_aside(second));
   EXPECT_TRUE(s.is_out(first));
   EXPECT_FALSE(s.is_out(second));
   s.complete(first);
   EXPECT_TRUE(s.is_out(second));
+  expect_all_counted();
+}
+
+// What a thread waits for may be in mail that nobody comes for: it handles that itself.
+TEST_F(submission_test, come_after_what_was_posted_before) {
+  crowd();
+  array_core* const a = s.array();
+  task_record *const first = s.task({{a, access_mode::update}}), *const second = s.task({{a, access_mode::update}});
+  s.placement_actor->became_active();  // so the mail is left to this thread
+  s.placement_actor->submit(first, true);
+  on_a_thread([&] { s.placement_actor->submit(second, false); });
+  s.placement_actor->became_idle();
+  EXPECT_TRUE(is_aside(second));
+  EXPECT_TRUE(s.is_out(first));
+  EXPECT_FALSE(s.is_out(second));
+  s.complete(first);
+  EXPECT_TRUE(s.is_out(second));
+  expect_all_counted();
+}
+
+TEST_F(submission_test, are_not_ordered_aside_with_a_priority) {
+  crowd();
+  task_record* const t = s.task({{s.array(), access_mode::update}});
+  s.extra(t).options.priority = 1;
+  on_a_thread([&] { s.placement_actor->submit(t, false); });
+  EXPECT_FALSE(is_aside(t));
   expect_all_counted();
 }
 
