@@ -212,7 +212,7 @@ class group_actor final : public core_group,
   std::atomic<std::uint64_t> pauses_{0};         // times that all threads were asleep
   std::mutex trial_lock_;
   logic::sharing_trial trial_;         // under its lock
-  std::atomic<bool> are_tiny_{false};  // the tasks that have ended lately; written with the same lock
+  std::atomic<bool> are_tiny_{false};  // the tasks that have ended lately, and those that are taken now
   outside outside_;
   line_passers passers_;
 };

@@ -148,6 +148,9 @@ bool group_actor::work_once(worker& self) {
   task_queue::sums taken;
   if (const std::size_t n = queue_.take_batch(got, &taken, next_lane(self))) {
     found_work(self);
+    // Steps of longer tasks do not wait for the next count to have all threads look again.
+    const bool are_longer = taken.ns >= static_cast<float>(n) * static_cast<float>(tiny.count());
+    if (are_longer && are_tiny_.load(std::memory_order_relaxed)) are_tiny_ = false;
     if (self.network.polls) outside_.begins(self.network, n, got[0]->predicted_ns, ticks());
     for (std::size_t i = 1; i < n; ++i) self.batch.push(got[i]);
     if (n > 1 || !queue_.empty()) leave_to_others(self, taken);

@@ -58,10 +58,11 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
   /// `shutdown(options::shutdown_timeout)`.
   ~runtime();
 
-  /// Waits until no task is in flight, and until borrowed memory whose last handle has gone is the caller's again. Does
-  /// not throw what tasks threw. Throws `error(would_deadlock)` inside a task, or if a task can only go on after a host
-  /// view that this thread holds; `error(runtime_stopped)` if a shutdown has left bodies behind that still run, or if
-  /// the runtime has ended because a part that it needs has failed.
+  /// Waits until no task is in flight, not those of other threads either: while these go on submitting it may never
+  /// return. Waits also until borrowed memory whose last handle has gone is the caller's again. Does not throw what
+  /// tasks threw. Throws `error(would_deadlock)` inside a task, or if a task can only go on after a host view that
+  /// this thread holds; `error(runtime_stopped)` if a shutdown has left bodies behind that still run, or if the
+  /// runtime has ended because a part that it needs has failed.
   void wait_all();
   /// `wait_all` with a limit. True if nothing is in flight; false if the limit has passed, or where `wait_all` throws
   /// `error(runtime_stopped)`.
@@ -123,8 +124,10 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
   explanation explain(const future<T>& f) const {
     return explain_task(f.task());
   }
-  /// Stops the runtime: takes no more tasks, lets those in flight finish until the deadline, then abandons the rest.
-  /// Tasks that other threads submit while it begins may be among these, however long the limit.
+  /// Stops the runtime: lets the tasks in flight finish until the deadline, takes no more then, and abandons the rest.
+  /// Those that other threads go on submitting count as in flight, so stop these threads first: else none is refused,
+  /// nor does this return, until by chance none is in flight, or the deadline. The last ones may be abandoned, however
+  /// long the limit.
   /// Abandoned tasks that are queued never start; running ones are asked to stop, and left behind if they do not. The
   /// futures of both report `runtime_stopped` from then on, and coroutines that wait for one are resumed with that
   /// error, on this thread. Idempotent.
