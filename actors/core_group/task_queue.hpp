@@ -94,8 +94,8 @@ class task_queue : public task_worth {
   }
   /// Puts a task that was taken and not started back, ahead of those of its priority.
   void put_back(task_record& t) { lanes_[0].put_back(t); }
-  /// Takes a fair share of the tasks of a lane, but no less work than is worth dividing; returns how many. `out` has
-  /// room for batch_max.
+  /// Takes a fair share of the tasks of a lane or a ring, but no less work than is worth dividing; returns how many.
+  /// `out` has room for batch_max.
   std::size_t take_batch(task_record** out, sums* of = nullptr, lane_preference p = {}) {
     const bool cost = moves_cost();
     const std::size_t used = used_.load(std::memory_order_relaxed), rings = handing_.load(std::memory_order_relaxed);

@@ -68,8 +68,8 @@ class mail_queue {
   }
   /// Returns the number of the last fetch that took all that there was.
   std::uint64_t fetched() const { return fetched_; }
-  /// Returns the number of the next fetch. For any thread inside of `note`: the fetch that takes that task at the
-  /// latest.
+  /// Returns the number of the next fetch. For any thread inside of `note`: once `fetched` has come so far, that task
+  /// has been taken.
   std::uint64_t next_fetch() const { return fetches_.load(std::memory_order_seq_cst) + 1; }
   std::vector<mail>& work() { return work_; }
 

@@ -74,7 +74,7 @@ class side_turns {
     return false;
   }
   /// Takes the arrays of a task from their sides, which is posted for the turn, if threads are to try side turns. With
-  /// the lock with which it is posted; `fetch`: the number of the fetch that takes it at the latest.
+  /// the lock with which it is posted; `fetch`: the task has been taken when all fetches up to that one are over.
   void note_posted(const task_record& t, std::uint64_t fetch) const {
     // Of two threads that post at the same time the one with the smaller number may be the last one here. That is
     // enough: the fetch with that number waits for its lock, and then looks once more which lanes have mail.
