@@ -137,7 +137,7 @@ class group_actor final : public core_group,
   void found_work(worker&);
   void move_stuck(worker&);
   void call_threads(std::size_t queued, attention);
-  void call_threads_for_one(attention, float stealable_ns);
+  void call_threads_for_one(std::size_t number, attention);
   void call_sleepers(std::size_t queued, attention, float stealable_ns);
   void owe_wake_ups(std::size_t threads);
   void wake_owed();

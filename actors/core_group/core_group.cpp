@@ -78,7 +78,8 @@ void group_actor::run_tasks(std::span<task_record* const> tasks, attention who) 
 static_assert(side_turns::sides <= task_queue::handing_max);
 
 void group_actor::run_own(task_record& t, std::size_t number, attention who) {
-  call_threads_for_one(who, queue_.hand(t, number));
+  queue_.hand(t, number);
+  call_threads_for_one(number, who);
 }
 
 void group_actor::after_turn() { wake_owed(); }

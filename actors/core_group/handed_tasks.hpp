@@ -46,27 +46,20 @@ class handed_tasks : public task_worth {
     const std::uint64_t from = begin_.load(std::memory_order_acquire);
     const std::uint64_t until = end_.load(std::memory_order_acquire);
     if (from >= until) return 0;
-    const auto fair_share = static_cast<std::size_t>(until - from) / (2 * takers);
     sums all{.moves_cost = moves_cost};
     amounts went;
-    float work = 0, worth = 0;
-    std::size_t n = 0;
-    while (n < batch_max && from + n < until && (n < fair_share || is_indivisible(work, worth, takers))) {
-      const slot& s = slots_[(from + n) % capacity];
-      out[n] = s.task.load(std::memory_order_relaxed);
+    portion mine(static_cast<std::size_t>(until - from), takers, moves_cost);
+    for (std::uint64_t at = from; at < until && mine.has_room(); ++at) {
+      const slot& s = slots_[at % capacity];
+      out[mine.size()] = s.task.load(std::memory_order_relaxed);
       const float ns = s.ns.load(std::memory_order_relaxed);
-      all.add(ns, n == 0);
+      mine.add(ns, &all);
       went += sums_of(ns);
-      ++n;
-      worth += worth_of(ns, moves_cost);
-      work += batch_work_of(ns);
-      if (work >= batch_ns) break;
     }
-    if (!take_up_to(from, n, went)) return 0;
+    if (!take_up_to(from, mine.size(), went)) return 0;
     if (of) *of = all;
-    return n;
+    return mine.size();
   }
-
   /// Takes the task `t` if it is the oldest; true if it was.
   bool take_first(task_record& t) {
     const std::uint64_t from = begin_.load(std::memory_order_acquire);

@@ -124,25 +124,20 @@ class ready_tasks : public task_worth {
   };
 
   std::size_t take_batch_held(task_record** out, std::size_t takers, bool moves_cost, sums* of) {
-    const std::size_t fair_share = ready_.size() / (2 * takers);
     const bool is_late = !ready_.begins_above(-1);
-    std::size_t n = 0;
-    float work = 0, worth = 0;
     if (of) of->moves_cost = moves_cost;
-    while (n < batch_max && (n < fair_share || is_indivisible(work, worth, takers))) {
+    portion mine(ready_.size(), takers, moves_cost);
+    while (mine.has_room()) {
       // Tasks of a lower priority than the usual one come after what other lanes have.
-      if (n != 0 && !is_late && !ready_.begins_above(-1)) break;
+      if (mine.size() != 0 && !is_late && !ready_.begins_above(-1)) break;
       const entry e = ready_.pop();
       if (!e) break;
-      if (of) of->add(e.ns, n == 0);
-      out[n++] = e.task;
-      worth += worth_of(e.ns, moves_cost);
+      out[mine.size()] = e.task;
+      mine.add(e.ns, of);
       went(e);
-      work += batch_work_of(e.ns);
-      if (work >= batch_ns) break;
     }
     note_taken();
-    return n;
+    return mine.size();
   }
   static entry entry_of(task_record& t) { return {&t, t.predicted_ns, (t.marks & mark_early) != 0}; }
   void came(const entry& e) {

@@ -81,16 +81,18 @@ class task_queue : public task_worth {
     raise(used_, lane + 2);  // with the first
     lanes_[lane + 1].push(tasks);
   }
-  /// Adds an early task without a priority. Of the threads with that number, below handing_max, one at a time. Returns
-  /// what others would save by running what these threads have handed over, and now and then all that is queued: to
-  /// look at that costs more than to order a task.
-  float hand(task_record& t, std::size_t number) {
+  /// Adds an early task without a priority. Of the threads with that number, below handing_max, one at a time.
+  void hand(task_record& t, std::size_t number) {
     raise(handing_, number + 1);
-    handed_tasks& h = handed_[number];
     task_record* const one = &t;
-    if (!h.push(t)) push_own({&one, 1}, number % own_lanes);
-    return h.pushes() % all_looked_at == 0 || h.size() == handed_tasks::capacity ? stealable_ns()
-                                                                                 : h.stealable_ns(moves_cost());
+    if (!handed_[number].push(t)) push_own({&one, 1}, number % own_lanes);
+  }
+  /// Returns what others would save by running what these threads have handed over, and now and then all that is
+  /// queued: to look at that costs more than to order a task.
+  float stealable_ns_of(std::size_t number) const {
+    const handed_tasks& h = handed_[number];
+    const bool all = h.pushes() % all_looked_at == 0 || h.size() == handed_tasks::capacity;
+    return all ? stealable_ns() : h.stealable_ns(moves_cost());
   }
   /// Puts a task that was taken and not started back, ahead of those of its priority.
   void put_back(task_record& t) { lanes_[0].put_back(t); }
@@ -158,7 +160,7 @@ class task_queue : public task_worth {
   template <class Wanted>
   std::size_t take_newest(std::span<task_record*> room, Wanted&& wanted) {
     std::size_t n = 0;
-    // They are in no queue for a moment: call threads if any is left.
+    // Tasks of rings are in no queue for a moment: call threads if any is left.
     for (handed_tasks& h : handed()) lanes_[0].push(h.take_all(room));
     for (ready_tasks& l : used().subspan(1))
       if (n < room.size()) n += l.take_newest(room.subspan(n), wanted);

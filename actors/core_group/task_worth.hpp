@@ -54,6 +54,28 @@ struct task_worth {
   }
   /// Returns the predicted work of a task in a batch; tasks that were never timed fill one, and so go one at a time.
   static float batch_work_of(float ns) { return ns > 0 ? ns : batch_ns; }
+
+  /// What one of so many `takers` takes of `size` tasks: a fair share, but no less work than is worth dividing.
+  class portion {
+   public:
+    portion(std::size_t size, std::size_t takers, bool moves_cost)
+        : fair_share_(size / (2 * takers)), takers_(takers), moves_cost_(moves_cost) {}
+    bool has_room() const {
+      return n_ < batch_max && work_ < batch_ns && (n_ < fair_share_ || is_indivisible(work_, worth_, takers_));
+    }
+    void add(float ns, sums* of) {
+      if (of) of->add(ns, n_ == 0);
+      ++n_;
+      work_ += batch_work_of(ns);
+      worth_ += worth_of(ns, moves_cost_);
+    }
+    std::size_t size() const { return n_; }
+
+   private:
+    std::size_t fair_share_, takers_, n_ = 0;
+    float work_ = 0, worth_ = 0;
+    bool moves_cost_;
+  };
 };
 
 }  // namespace troupe::detail

@@ -67,11 +67,10 @@ void group_actor::call_threads(std::size_t handed, attention who) {
   if (parking_.sleepers() != 0) call_sleepers(handed, who, queue_.stealable_ns());
 }
 
-// The same for a task that a thread has just handed over, which has left so much in its ring: to look at all that is
-// queued costs more than to order a task.
-void group_actor::call_threads_for_one(attention who, float stealable_ns) {
+// The same for a task that a thread with that number has just handed over.
+void group_actor::call_threads_for_one(std::size_t number, attention who) {
   if (parking_.slot_wanted()) parking_.call_passer();
-  if (parking_.sleepers() != 0) call_sleepers(1, who, stealable_ns);
+  if (parking_.sleepers() != 0) call_sleepers(1, who, queue_.stealable_ns_of(number));
 }
 
 void group_actor::call_sleepers(std::size_t handed, attention who, float stealable_ns) {

@@ -76,8 +76,8 @@ class side_turns {
   /// Takes the arrays of a task from their sides, which is posted for the turn, if threads are to try side turns. With
   /// the lock with which it is posted; `fetch`: the task has been taken when all fetches up to that one are over.
   void note_posted(const task_record& t, std::uint64_t fetch) const {
-    // Of two threads that post at the same time the one with the smaller number may be the last one here. That is
-    // enough: the fetch with that number waits for its lock, and then looks once more which lanes have mail.
+    // The smaller of the numbers of two threads that post at the same time may be the one that stays. It is enough: the
+    // fetch with that number waits for that thread's lock, and then looks once more which lanes have mail.
     for (int i = 0; i < t.access_count; ++i)
       if (array_core* const a = t.accesses[i].array) a->side.store(mark_of_fetch(fetch), std::memory_order_release);
   }

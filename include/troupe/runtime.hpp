@@ -125,7 +125,7 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
     return explain_task(f.task());
   }
   /// Stops the runtime: lets the tasks in flight finish until the deadline, takes no more then, and abandons the rest.
-  /// Those that other threads go on submitting count as in flight, so stop these threads first: else none is refused,
+  /// Tasks that other threads go on submitting count as in flight, so stop these threads first: else none is refused,
   /// nor does this return, until by chance none is in flight, or the deadline. The last ones may be abandoned, however
   /// long the limit.
   /// Abandoned tasks that are queued never start; running ones are asked to stop, and left behind if they do not. The

@@ -348,11 +348,14 @@ TEST_F(queue_of, tasks_that_were_handed_over_counts_and_gives_them_as_those_of_l
   const auto a = tasks(3, 1'000), b = tasks(2, 1'000), c = tasks(1, 1'000), own = tasks(1, 1'000);
   for (task_record* t : a) t->marks = mark_early;
   for (task_record* t : b) t->marks = mark_early;
-  EXPECT_FLOAT_EQ(q.hand(*a[0], 2), 800);
+  q.hand(*a[0], 2);
   EXPECT_FALSE(q.empty());
-  EXPECT_FLOAT_EQ(q.hand(*a[1], 2), 1'600);
-  EXPECT_FLOAT_EQ(q.hand(*a[2], 2), 2'400);
+  EXPECT_FLOAT_EQ(q.stealable_ns_of(2), 800);
+  q.hand(*a[1], 2);
+  q.hand(*a[2], 2);
   for (task_record* t : b) q.hand(*t, 5);
+  EXPECT_FLOAT_EQ(q.stealable_ns_of(2), 2'400);
+  EXPECT_FLOAT_EQ(q.stealable_ns_of(5), 1'600);
   q.push(c);
   q.push_own(own, 0);
   EXPECT_EQ(q.size(), 7u);

@@ -72,7 +72,7 @@ TEST_F(mail_test, tells_after_which_fetch_it_has_been_taken) {
   EXPECT_EQ(told, 4u) << "it was posted after that one had begun";
 }
 
-// Whoever posts while mail is fetched is told of a number: once it is that of the last fetch, the mail has been taken.
+// Mail that is posted while other mail is fetched has been taken once the fetch is over whose number was told.
 TEST_F(mail_test, has_been_taken_when_the_fetch_is_over_that_it_was_told_of) {
   constexpr std::size_t threads = 3, each = 20'000;
   std::atomic<std::uint64_t> counter{0};

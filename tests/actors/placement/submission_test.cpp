@@ -113,7 +113,7 @@ TEST_F(submission_test, are_posted_behind_what_was_posted_while_a_turn_is_held) 
   expect_all_counted();
 }
 
-// What a thread waits for may be in mail that nobody comes for: it handles that itself.
+// A thread that waits for what is in the mail handles that itself: nobody else may come for it.
 TEST_F(submission_test, come_after_what_was_posted_before) {
   crowd();
   array_core* const a = s.array();

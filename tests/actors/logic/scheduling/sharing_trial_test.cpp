@@ -33,6 +33,7 @@ class program {
     ++at_.pauses;
   }
   bool shares() const { return shares_; }
+  bool are_tiny() const { return trial_.are_tiny(); }
   // Runs tasks one by one until there is a trial, and returns the time that this takes.
   std::uint64_t time_of_trial() {
     const bool before = shares_;
@@ -157,6 +158,15 @@ TEST(sharing_trial, compares_nothing_before_enough_tasks_have_ended) {
     p.hurry();
     EXPECT_FALSE(p.shares());
   }
+}
+
+TEST(sharing_trial, tells_whether_the_tasks_that_ended_last_were_tiny) {
+  program p;
+  p.run(2);
+  EXPECT_TRUE(p.are_tiny());
+  p.body = 2'000;
+  p.run(1);
+  EXPECT_FALSE(p.are_tiny());
 }
 
 }  // namespace
