@@ -105,9 +105,11 @@ class group_actor final : public core_group,
     if (idle_) idle_(idle_context_);
   }
 
-  // A thread looks for nodes of a recorded graph longer than for tasks: until the run is over, more of them come. To
-  // wake it takes some two of the default options::spin, and more where the machine is shared.
-  std::uint64_t run_patience() const { return 5 * spin_ticks_; }
+  // Where more work is likely to come soon a thread looks longer for it than options::spin: in the run of a recorded
+  // graph, and if it has mostly come soon of late.
+  std::uint64_t longest_look() const { return 5 * spin_ticks_; }
+  // A wake-up holds up the thread that wakes, the one that is woken, and those that wait for what it is to do.
+  static constexpr std::uint64_t threads_held_up = 3;
   // Time that a wake-up is thought to take before one was measured.
   static constexpr std::chrono::nanoseconds usual_wake_up = std::chrono::microseconds(30);
   // A thread that looks for work and has not run for so long waits for its core.

@@ -40,7 +40,8 @@ group_actor::group_actor(core_group_options o, placement& p, wait_table& b, open
       usable_cores_(options_.usable_cores != 0 ? options_.usable_cores : options_.facts.slots),
       may_move_(options_.cores.empty() && usable_cores_ > 1),
       stuck_ticks_(ticks_of(stuck)),
-      workplace_{this, host, rt, b, options_.facts.name, stopping_, p.ended(), tick_ns_, logic::patience(spin_ticks_)},
+      workplace_{
+          this, host, rt, b, options_.facts.name, stopping_, p.ended(), tick_ns_, logic::patience(longest_look())},
       threads_(
           workplace_, [this](worker& w, bool helps) { open_lane(w, helps); },
           [this](std::shared_ptr<worker> w) { return main_of(std::move(w)); }),
@@ -104,7 +105,9 @@ std::size_t group_actor::take_back(std::span<task_record*> room,
   threads_.each_own([&](worker& w) {
     if (queue_.size() < room.size()) return_batch(w, nullptr);
   });
-  const std::size_t n = queue_.take_newest(room, wanted);
+  std::size_t n = queue_.take_newest(room, wanted);
+  // Early tasks are for nobody else; all are taken when the runtime ends.
+  if (!placement_.releases_early()) n += queue_.take_early(room.subspan(n), wanted);
   if (!queue_.empty()) parking_.keep_watch();
   const std::size_t more = parking_.take_unstarted(room.data() + n, room.size() - n, wanted);
   if (more != 0) make_spares(parking_.spares_due());
@@ -191,7 +194,8 @@ bool group_actor::is_worth_looking() const {
 }
 
 // Looks for work a little longer; false: the thread has looked long enough. The thread that ran dry last looks in any
-// case, as its caches are warm. Others do if that is cheaper than a wake-up, and if all that are awake have a core.
+// case, as its caches are warm. Others do if that is cheaper than a wake-up, and if all that are awake have a core: the
+// latest waits of a thread that does were short, mostly, so that it may look longer.
 bool group_actor::looks_on(worker& self) {
   if (stopping_.load(std::memory_order_relaxed)) return false;
   const std::uint64_t now = ticks();
@@ -205,11 +209,13 @@ bool group_actor::looks_on(worker& self) {
   // Threads that look for tiny tasks slow down those that add them by more than they save, if there are many.
   const bool are_enough =
       are_tiny_.load(std::memory_order_relaxed) && lookers_.load(std::memory_order_relaxed) > tiny_lookers;
-  const std::uint64_t limit = is_last      ? spin_ticks_
-                              : are_enough ? 0
-                              : placement_.active() <= usable_cores_
-                                  ? self.search.patience.looks_for(parking_.wake_up())
-                                  : 0;
+  // The next run of a recorded graph wakes as many threads as it needs, for which those that look have to make room.
+  const std::uint64_t held_up = self.search.ran_graph ? 1 : threads_held_up,
+                      longest = self.search.ran_graph ? spin_ticks_ : longest_look();
+  const std::uint64_t patience = are_enough || placement_.active() > usable_cores_
+                                     ? 0
+                                     : std::min(longest, self.search.patience.looks_for(held_up * parking_.wake_up()));
+  const std::uint64_t limit = is_last ? std::max(spin_ticks_, patience) : patience;
   if (now - self.search.looks_since >= limit) return false;
   if (outside_.poll(self.network, now, self.search.looks_since)) {
     self.search.looks_since = ticks();  // more may come

@@ -79,7 +79,7 @@ void group_actor::call_for_nodes(graph_run& g) {
 // Takes the next node of the run for this thread, and looks for one a while. What other parts of the graph send is taken
 // in by the thread that looks: the network's own would have to wake it.
 bool group_actor::next_node(worker& self, graph_run& g, graph_run::hand& mine, std::uint32_t& node) {
-  if (!g.graph.part) return g.next(mine, node, run_patience());
+  if (!g.graph.part) return g.next(mine, node, longest_look());
   if (g.next(mine, node, 0)) {
     if (self.network.polls)
       outside_.begins(self.network, 1,
@@ -91,7 +91,7 @@ bool group_actor::next_node(worker& self, graph_run& g, graph_run::hand& mine, s
     if (g.is_over()) return false;
     if (!outside_.poll(self.network, ticks(), since)) spin_lock::pause();
     if (g.next(mine, node, 0)) return true;
-  } while (ticks() - since < run_patience());
+  } while (ticks() - since < longest_look());
   outside_.rest(self.network);
   return false;
 }
@@ -144,6 +144,7 @@ void group_actor::run_nodes(worker& self, graph_run& g, graph_run::hand& mine, b
     await_nodes(self, g);
   }
   self.hands = mine.outer;
+  self.search.ran_graph = true;
 }
 
 }  // namespace troupe::detail

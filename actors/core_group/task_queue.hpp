@@ -8,10 +8,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <span>
 
 #include <troupe/detail/task.hpp>
 
+#include <troupe/detail/spin_lock.hpp>
 #include "actors/core_group/handed_tasks.hpp"
 #include "actors/core_group/ready_tasks.hpp"
 #include "actors/protocol/executor.hpp"
@@ -20,20 +22,20 @@ namespace troupe::detail {
 
 /// From which lane of a task_queue a thread takes first.
 struct lane_preference {
-  std::size_t own = 0;   ///< the lane that it uses itself
+  std::size_t own = 0;   ///< the lane that it puts tasks into itself
   bool is_own = false;   ///< that one first, else last
   std::size_t turn = 0;  ///< another one each time that its own is not the first, and for each thread
 };
 
 /// The ready tasks of a core group. Any thread may call.
 ///
-/// Ready tasks lie in lanes, each with a lock of its own. The first lane has tasks of all priorities. Into the others
-/// go tasks of the usual one, each lane's from few threads, which would wait for each other at one lock. Tasks of a
-/// higher priority go before all lanes, those of a lower one after; of the rest a thread takes now from one lane and
-/// now from another. Threads that hand over one task after the other have a ring each, beside the lanes.
+/// Ready tasks lie in lanes. The first lane has tasks of all priorities, behind a lock. The others are rings, from which
+/// threads take without one, and have tasks of the usual priority: each worker puts what it makes ready into one that
+/// it shares with few, and threads that hand over one task after the other have a ring each. Tasks of a higher priority
+/// go before all rings, those of a lower one after; of the rest a thread takes now from one lane and now from another.
 class task_queue : public task_worth {
  public:
-  /// Lanes beside the first.
+  /// Lanes of the workers, beside the first.
   static constexpr std::size_t own_lanes = 8;
   /// Threads that hand tasks over at the same time.
   static constexpr std::size_t handing_max = 8;
@@ -64,22 +66,27 @@ class task_queue : public task_worth {
   };
   /// True if a thread with that share and so many tasks ahead is to keep one more, which its last task has just made
   /// ready, rather than put it into the queue. It does if it has none ahead: what the task reads is in its caches, and
-  /// to pass through the queue costs a lock. One more only if nothing waits in the queue and it is not worth the move:
+  /// to pass through the queue moves it to another core, mostly. One more only if nothing waits in the queue and it is not worth the move:
   /// tasks run nearly in the order in which they became ready, as their records lie in memory. None while a task of a
   /// higher priority than that of tasks without options waits in the queue.
   bool is_to_keep(const share& s, std::size_t ahead) const {
-    if (!s.open || s.tasks >= batch_max || s.ns >= batch_ns || lanes_[0].first() == ready_tasks::standing::before)
+    if (!s.open || s.tasks >= batch_max || s.ns >= batch_ns || first_.first() == ready_tasks::standing::before)
       return false;
     return ahead == 0 || (empty() && is_indivisible(s.ahead_ns, s.worth_ns, takers_));
   }
 
   explicit task_queue(int takers) : takers_(static_cast<std::size_t>(std::max(1, takers))) {}
 
-  void push(std::span<task_record* const> tasks) { lanes_[0].push(tasks); }
-  /// Adds tasks of the usual priority to a lane of the calling thread's, below own_lanes.
+  void push(std::span<task_record* const> tasks) { first_.push(tasks); }
+  /// Adds early tasks of the usual priority to a lane of the calling worker's, below own_lanes.
   void push_own(std::span<task_record* const> tasks, std::size_t lane) {
-    raise(used_, lane + 2);  // with the first
-    lanes_[lane + 1].push(tasks);
+    raise(own_used_, lane + 1);
+    std::size_t n = 0;
+    {
+      std::lock_guard hold(own_[lane].pushing);
+      n = own_[lane].tasks.push(tasks);
+    }
+    if (n < tasks.size()) first_.push(tasks.subspan(n));
   }
   /// Adds an early task without a priority. Of the threads with that number, below handing_max, one at a time.
   void hand(task_record& t, std::size_t number) {
@@ -95,83 +102,88 @@ class task_queue : public task_worth {
     return all ? stealable_ns() : h.stealable_ns(moves_cost());
   }
   /// Puts a task that was taken and not started back, ahead of those of its priority.
-  void put_back(task_record& t) { lanes_[0].put_back(t); }
-  /// Takes a fair share of the tasks of a lane or a ring, but no less work than is worth dividing; returns how many.
-  /// `out` has room for batch_max.
+  void put_back(task_record& t) { first_.put_back(t); }
+  /// Takes a fair share of the tasks of a lane, but no less work than is worth dividing; returns how many. `out` has
+  /// room for batch_max.
   std::size_t take_batch(task_record** out, sums* of = nullptr, lane_preference p = {}) {
     const bool cost = moves_cost();
-    const std::size_t used = used_.load(std::memory_order_relaxed), rings = handing_.load(std::memory_order_relaxed);
-    if (used == 1 && rings == 0) return lanes_[0].take_batch(out, takers_, cost, of);
-    const ready_tasks::standing first = lanes_[0].first();
+    const std::size_t own = own_used_.load(std::memory_order_relaxed),
+                      handing = handing_.load(std::memory_order_relaxed);
+    if (own == 0 && handing == 0) return first_.take_batch(out, takers_, cost, of);
+    const ready_tasks::standing first = first_.first();
     if (first == ready_tasks::standing::before)
-      if (const std::size_t n = lanes_[0].take_batch(out, takers_, cost, of)) return n;
-    const std::size_t from = first == ready_tasks::standing::after ? 1 : 0;
-    const std::size_t own = p.own + 1;
-    const bool has_own = own < used;
-    const std::size_t lanes = used - from - (has_own ? 1 : 0), lane_turn = rings == 0 ? p.turn : p.turn / 2;
-    const auto other = [&](std::size_t i) -> ready_tasks& {
-      const std::size_t at = from + i;
-      return lanes_[has_own && at >= own ? at + 1 : at];
-    };
-    // A lane whose lock another thread has is left to that one, if there is another lane with tasks.
-    bool busy = false;
+      if (const std::size_t n = first_.take_batch(out, takers_, cost, of)) return n;
+    const auto of_own = [&](std::size_t lane) { return own_[lane].tasks.take_batch(out, takers_, cost, of); };
+    const bool has_own = p.own < own;
     if (has_own && p.is_own)
-      if (const std::size_t n = lanes_[own].try_take_batch(out, takers_, cost, of, busy)) return n;
-    const auto of_rings = [&]() -> std::size_t {
-      for (std::size_t i = 0; i < rings; ++i)
-        if (const std::size_t n = handed_[(p.turn / 2 + i) % rings].take_batch(out, takers_, cost, of)) return n;
+      if (const std::size_t n = of_own(p.own)) return n;
+    const auto of_handed = [&]() -> std::size_t {
+      for (std::size_t i = 0; i < handing; ++i)
+        if (const std::size_t n = handed_[(p.turn / 2 + i) % handing].take_batch(out, takers_, cost, of)) return n;
       return 0;
     };
-    // Rings and lanes come first in turn: most of the lanes may be empty.
-    const bool rings_first = p.turn % 2 == 0;
-    if (rings_first)
-      if (const std::size_t n = of_rings()) return n;
-    for (std::size_t i = 0; i < lanes; ++i)
-      if (const std::size_t n = other((lane_turn + i) % lanes).try_take_batch(out, takers_, cost, of, busy)) return n;
-    if (!rings_first)
-      if (const std::size_t n = of_rings()) return n;
-    if (has_own && (busy || !p.is_own))
-      if (const std::size_t n = lanes_[own].take_batch(out, takers_, cost, of)) return n;
-    for (std::size_t i = 0; i < lanes && busy; ++i)
-      if (const std::size_t n = other((lane_turn + i) % lanes).take_batch(out, takers_, cost, of)) return n;
-    return from == 0 ? 0 : lanes_[0].take_batch(out, takers_, cost, of);
+    // The first lane, unless what it has comes last, and those of the other workers. The first is left to another thread
+    // that has its lock, if there are tasks elsewhere.
+    bool busy = false;
+    const std::size_t with_first = first == ready_tasks::standing::after ? 0 : 1;
+    const std::size_t lanes = with_first + own - (has_own ? 1 : 0), lane_turn = handing == 0 ? p.turn : p.turn / 2;
+    const auto of_lanes = [&]() -> std::size_t {
+      for (std::size_t i = 0; i < lanes; ++i) {
+        const std::size_t at = (lane_turn + i) % lanes;
+        if (at < with_first) {
+          if (const std::size_t n = first_.try_take_batch(out, takers_, cost, of, busy)) return n;
+          continue;
+        }
+        const std::size_t lane = at - with_first;
+        if (const std::size_t n = of_own(has_own && lane >= p.own ? lane + 1 : lane)) return n;
+      }
+      return 0;
+    };
+    // What was handed over and the lanes come first in turn: most of the lanes may be empty.
+    const bool handed_first = p.turn % 2 == 0;
+    if (const std::size_t n = handed_first ? of_handed() : of_lanes()) return n;
+    if (const std::size_t n = handed_first ? of_lanes() : of_handed()) return n;
+    if (has_own && !p.is_own)
+      if (const std::size_t n = of_own(p.own)) return n;
+    return busy || with_first == 0 ? first_.take_batch(out, takers_, cost, of) : 0;
   }
-  /// Takes the first task, among the first 64 of a lane, of a higher priority than `above` or for which
-  /// `fits(predicted ns)`; null: none.
+  /// Takes the first task, among the first 64 of the first lane and the oldest of each ring, of a higher priority than
+  /// `above` or for which `fits(predicted ns)`; null: none.
   template <class Fits>
   task_record* take_passing(int above, Fits&& fits) {
-    const bool is_late = lanes_[0].first() == ready_tasks::standing::after;
-    for (ready_tasks& l : used().subspan(is_late ? 1 : 0))
-      if (task_record* t = l.take_passing(above, fits)) return t;
-    for (handed_tasks& h : handed())
-      if (task_record* t = h.take_passing([&](float ns) { return 0 > above || fits(ns); })) return t;
-    return is_late ? lanes_[0].take_passing(above, fits) : nullptr;
+    const bool is_late = first_.first() == ready_tasks::standing::after;
+    task_record* got = is_late ? nullptr : first_.take_passing(above, fits);
+    any_ring([&](handed_tasks& h) {
+      return (got = got ? got : h.take_passing([&](float ns) { return 0 > above || fits(ns); }));
+    });
+    return got || !is_late ? got : first_.take_passing(above, fits);
   }
-  /// Takes the task `t` if it is among the newest 64 of a lane, or the first that a thread has handed over; true if it
-  /// was.
+  /// Takes the task `t` if it is among the newest 64 of the first lane, or the oldest of a ring; true if it was.
   bool take(task_record& t) {
-    for (ready_tasks& l : used())
-      if (l.size() != 0 && l.take(t)) return true;
-    const auto rings = handed();
-    return std::any_of(rings.begin(), rings.end(), [&](handed_tasks& h) { return h.take_first(t); });
+    return (first_.size() != 0 && first_.take(t)) || any_ring([&](handed_tasks& h) { return h.take_first(t); });
   }
-  /// Takes tasks that `wanted` agrees to, the newest of a lane first, and those of the first lane last, where tasks of
-  /// a higher priority are; see executor::take_back.
+  /// Takes tasks of the first lane that `wanted` agrees to, the newest of the lowest priority first.
   template <class Wanted>
   std::size_t take_newest(std::span<task_record*> room, Wanted&& wanted) {
+    return first_.take_newest(room, wanted);
+  }
+  /// Takes tasks of the rings that `wanted` agrees to. Others come into the first lane, and are in no queue for a moment:
+  /// call threads if any is left.
+  template <class Wanted>
+  std::size_t take_early(std::span<task_record*> room, Wanted&& wanted) {
     std::size_t n = 0;
-    // Tasks of rings are in no queue for a moment: call threads if any is left.
-    for (handed_tasks& h : handed()) lanes_[0].push(h.take_all(room));
-    for (ready_tasks& l : used().subspan(1))
-      if (n < room.size()) n += l.take_newest(room.subspan(n), wanted);
-    return n < room.size() ? n + lanes_[0].take_newest(room.subspan(n), wanted) : n;
+    any_ring([&](handed_tasks& h) {
+      const std::span<task_record*> got = h.take_all(room.subspan(n));
+      const auto rest = std::stable_partition(got.begin(), got.end(), [&](task_record* t) { return wanted(*t); });
+      n += static_cast<std::size_t>(rest - got.begin());
+      first_.push(got.subspan(static_cast<std::size_t>(rest - got.begin())));
+      return n == room.size();
+    });
+    return n;
   }
 
   bool empty() const {
-    const auto is_empty = [](const auto& l) { return l.size() == 0; };
-    const auto lanes = used();
-    const auto rings = handed();
-    return std::all_of(lanes.begin(), lanes.end(), is_empty) && std::all_of(rings.begin(), rings.end(), is_empty);
+    return first_.size() == 0 && !any_ring([](const handed_tasks& h) { return h.size() != 0; });
   }
   std::size_t size() const {
     return sum<std::size_t>([](const auto& l) { return l.size(); });
@@ -200,18 +212,35 @@ class task_queue : public task_worth {
       all.tasks += of.tasks;
       all.ns += of.ns;
     };
-    for (const ready_tasks& l : used()) add(l.unplaced());
-    for (const handed_tasks& h : handed()) add(h.unplaced());
+    add(first_.unplaced());
+    any_ring([&](const handed_tasks& h) {
+      add(h.unplaced());
+      return false;
+    });
     return all;
   }
 
  private:
   static constexpr std::uint64_t all_looked_at = 8;
 
-  std::span<ready_tasks> used() { return {lanes_.data(), used_.load(std::memory_order_seq_cst)}; }
-  std::span<const ready_tasks> used() const { return {lanes_.data(), used_.load(std::memory_order_seq_cst)}; }
-  std::span<handed_tasks> handed() { return {handed_.data(), handing_.load(std::memory_order_seq_cst)}; }
-  std::span<const handed_tasks> handed() const { return {handed_.data(), handing_.load(std::memory_order_seq_cst)}; }
+  // Of the workers with one lane one at a time pushes.
+  struct own_lane {
+    spin_lock pushing;
+    handed_tasks tasks;
+  };
+
+  // Calls `f(ring)` for each ring that ever had a task until it returns true; true if it did.
+  template <class F>
+  bool any_ring(F&& f) {
+    const auto own = std::span(own_).first(own_used_.load(std::memory_order_seq_cst));
+    const auto handed = std::span(handed_).first(handing_.load(std::memory_order_seq_cst));
+    return std::any_of(own.begin(), own.end(), [&](own_lane& l) { return f(l.tasks); }) ||
+           std::any_of(handed.begin(), handed.end(), f);
+  }
+  template <class F>
+  bool any_ring(F&& f) const {
+    return const_cast<task_queue*>(this)->any_ring([&](const handed_tasks& h) { return f(h); });
+  }
   // Raises a number that many read and that hardly ever changes.
   static void raise(std::atomic<std::size_t>& n, std::size_t least) {
     for (std::size_t now = n.load(std::memory_order_seq_cst); now < least;)
@@ -219,17 +248,20 @@ class task_queue : public task_worth {
   }
   template <class T, class Of>
   T sum(Of&& of) const {
-    T all = of(lanes_[0]);
-    for (const ready_tasks& l : used().subspan(1)) all += of(l);
-    for (const handed_tasks& h : handed()) all += of(h);
+    T all = of(first_);
+    any_ring([&](const handed_tasks& h) {
+      all += of(h);
+      return false;
+    });
     return all;
   }
 
   const std::size_t takers_;
-  std::atomic<std::size_t> used_{1};     // lanes that ever had a task
-  std::atomic<std::size_t> handing_{0};  // threads that ever handed one over
+  std::atomic<std::size_t> own_used_{0};  // lanes that ever had a task
+  std::atomic<std::size_t> handing_{0};   // threads that ever handed one over
   std::atomic<bool> moves_cost_{true};
-  std::array<ready_tasks, 1 + own_lanes> lanes_;
+  ready_tasks first_;
+  std::array<own_lane, own_lanes> own_;
   std::array<handed_tasks, handing_max> handed_;
 };
 

@@ -33,6 +33,7 @@ void group_actor::be_awake(worker& self, bool now) {
 // Notes that the thread has found work and is about to do it, and how long it had none.
 void group_actor::found_work(worker& self) {
   self.parking_state.looks.clear();
+  self.search.ran_graph = false;
   if (self.search.looks_since != 0) {
     self.search.looks_since = 0;
     lookers_.fetch_sub(1, std::memory_order_relaxed);

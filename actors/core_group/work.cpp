@@ -67,8 +67,9 @@ void group_actor::release_successors(worker& self, task_record& t, task_queue::s
       join = &next;
       return;
     }
-    if ((next.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting || placement_.is_outdated(next)) {
-      task_record* const one = &next;  // it will not run, or is more or less work than was thought
+    if ((next.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting ||
+        !placement_.keeps_predicted(next)) {
+      task_record* const one = &next;  // it will not run, or nobody but a turn knows how long it takes
       placement_.report_ready({&one, 1});
       return;
     }

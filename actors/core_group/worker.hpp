@@ -127,6 +127,7 @@ class worker {
     std::uint64_t dry_since = 0;    // ticks since when it has had nothing to do; 0: it has
     std::uint64_t looks_since = 0;  // ticks since when it looks for work, and is counted as doing so; 0: it does not
     bool has_slept = false;         // since it ran dry
+    bool ran_graph = false;         // its last work was a part in the run of a recorded graph
   };
   idle_search search;
   logic::unshared_work unshared;

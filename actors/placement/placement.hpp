@@ -137,9 +137,10 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   }
   /// Has ready tasks placed that a thread has released, and that it cannot hand on itself.
   void report_ready(std::span<task_record* const>);
-  /// True if what was predicted for an early task, before it was ready, holds no more.
-  bool is_outdated(const task_record& t) const {
-    return number_of(t.sequence) <= outdated_.load(std::memory_order_relaxed);
+  /// Predicts an early task anew that the calling thread has just released, if what was predicted before it was ready
+  /// holds no more; false: a turn has to.
+  bool keeps_predicted(task_record& t) const {
+    return number_of(t.sequence) > outdated_.load(std::memory_order_acquire) || predict_anew(t);
   }
   /// Has executors report the ends that their threads have kept to themselves: for threads that wait until tasks have
   /// retired. A body may hold up such a thread, and wait itself for what that one does then.
@@ -352,9 +353,11 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void note_handled_mail();
   // ---- tasks.cpp
   static bool is_plain(const task_record&);
+  bool predict_anew(task_record&) const;
   void foresee(task_record&);
   void note_outdated() {
-    if (const std::uint64_t n = assignment_.outdated(); n != outdated_.load(std::memory_order_relaxed)) outdated_ = n;
+    if (const std::uint64_t n = assignment_.outdated(); n != outdated_.load(std::memory_order_relaxed))
+      outdated_.store(n, std::memory_order_release);
   }
   void order(task_record&);
   void make_ready(task_record&);
@@ -433,9 +436,9 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   const runtime_clock clock_;
   // Here, beside what never changes: threads that run bodies read these for each of them.
   ending ending_;
-  std::atomic<bool> releases_early_{false};  // written with the turn, as the next one
-  bool beside_devices_ = false;              // as executors_.has_devices(), which lies beside what turns write
-  std::atomic<std::uint64_t> outdated_{0};   // the last task whose prediction holds no more
+  std::atomic<bool> releases_early_{false};      // written with the turn, as the next one
+  bool beside_devices_ = false;                  // as executors_.has_devices(), which lies beside what turns write
+  std::atomic<std::uint64_t> outdated_{0};       // the last task whose prediction holds no more
 
   mail_queue mail_;
   turns turns_;

@@ -95,7 +95,7 @@ void tell_refusals(explanation& e, const task_record& t, std::span<const executo
     entry_of(facts[id].shown_name()) = {facts[id].shown_name(), {}, {}, {}, 0, 0, false, "could not run it: " + why};
   if (!e.executor.empty() && std::ranges::find(e.candidates, e.executor, &candidate::executor) == e.candidates.end())
     e.candidates.insert(e.candidates.begin(),
-                        {e.executor, {}, {}, std::chrono::nanoseconds(static_cast<std::int64_t>(t.predicted_ns))});
+                        {e.executor, {}, {}, std::chrono::nanoseconds(static_cast<std::int64_t>(prediction_of(t)))});
   for (candidate& c : e.candidates) c.chosen = c.executor == e.executor && c.left_out.empty();
 }
 }  // namespace

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <atomic>
+#include <optional>
 
 #include <troupe/error.hpp>
 
@@ -46,6 +47,14 @@ void placement::foresee(task_record& t) {
     if (!logic::stays_at_home(t)) return;
   }
   if (t.kind == task_kind::call && is_plain(t) && is_in_histories(t)) assignment_.foresee(t, deps_.last_number() + 1);
+}
+
+// Any thread.
+bool placement::predict_anew(task_record& t) const {
+  const std::optional<float> now = assignment_.grown().of(*t.kernel, logic::assignment::bytes_of(t));
+  if (!now) return false;
+  if (*now > 0) change_prediction(t, *now);
+  return true;
 }
 
 void placement::order(task_record& t) {

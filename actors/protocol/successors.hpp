@@ -170,10 +170,18 @@ void each_unreleased(const task_record& t, F&& f) {
   });
 }
 
+/// What an early task is predicted to take, which the thread that releases it may change while a turn reads it.
+inline float prediction_of(const task_record& t) {
+  return std::atomic_ref(const_cast<float&>(t.predicted_ns)).load(std::memory_order_relaxed);
+}
+inline void change_prediction(task_record& t, float ns) {
+  std::atomic_ref(t.predicted_ns).store(ns, std::memory_order_relaxed);
+}
+
 /// True if an executor was given the task: it was sent, or it is early and has become ready. With the turn.
 inline bool was_placed(const task_record& t) {
   if (t.marks & mark_sent) return true;
-  return (t.marks & mark_early) && t.pending.load(std::memory_order_relaxed) <= 0 && t.predicted_ns > 0;
+  return (t.marks & mark_early) && t.pending.load(std::memory_order_relaxed) <= 0 && prediction_of(t) > 0;
 }
 
 /// Seals the list of a task that has ended well, and releases the early successors: calls `ready(task)` for each whose

@@ -121,7 +121,7 @@ struct options {
   std::chrono::milliseconds card_wait{1000};
   /// Time that the destructor gives tasks to finish before it abandons them.
   std::chrono::milliseconds shutdown_timeout{10'000};
-  /// Time for which a thread without work looks for some before it sleeps.
+  /// Time for which a thread without work looks for some before it sleeps; up to five times it if more is likely soon.
   std::chrono::microseconds spin{20};
   /// Limit of threads kept for tasks that wait inside (`future::get` in a body, `yield_core`) or need no slot. While
   /// every other thread waits, one more is made at a time, which ends again. If the system gives none, such bodies wait

@@ -215,19 +215,26 @@ void assignment::finished(task_record& t) {
   work_.note_measured(t);
   if ((t.marks & detail::mark_early) && detail::is_sealed(t)) return;
   if (t.measured_ns > surprise_factor * t.predicted_ns) note_surprise(t.executor, t.measured_ns);
-  run_time& m = model_of(t, facts_[t.executor].kind);
-  if (m.seen() < samples_before_thinning || learned_.next()) learn(m, t.measured_ns);
+  const device_kind kind = facts_[t.executor].kind;
+  run_time& m = model_of(t, kind);
+  if (m.seen() < samples_before_thinning || learned_.next()) learn(m, *t.kernel, bytes_of(t), kind, t.measured_ns);
 }
 
 void assignment::learn(const detail::timed_call& c) {
   if (c.measured_ns > surprise_factor * c.predicted_ns) note_surprise(0, c.measured_ns);
-  learn(model_.of(*c.kernel, size_class_of(c.bytes), facts_[0].kind), c.measured_ns);
+  const device_kind kind = facts_[0].kind;
+  learn(model_.of(*c.kernel, size_class_of(c.bytes), kind), *c.kernel, c.bytes, kind, c.measured_ns);
 }
 
-void assignment::learn(run_time& m, float measured_ns) {
+void assignment::learn(run_time& m, const detail::kernel_info& k, std::uint64_t bytes, device_kind kind,
+                       float measured_ns) {
   const float before = m.predicted_ns();
   m.learn(measured_ns);
-  if (before > 0 && m.predicted_ns() > long_ns + much * before) outdated_ = last_foreseen_;
+  const float now = m.predicted_ns();
+  if (kind != facts_[0].kind || now == before) return;  // only calls for the first executor are foreseen
+  const bool has_grown = before > 0 && now > long_ns + much * before;
+  grown_.note(k, bytes, now, has_grown);
+  if (has_grown) outdated_ = last_foreseen_;
 }
 
 void assignment::note_surprise(std::size_t i, float measured_ns) {
@@ -247,8 +254,13 @@ explanation assignment::explain(const task_record& t) const {
   }
   if (t.id != 0) e.candidates = decisions_.candidates(t.id, facts_);
   if (e.candidates.empty() && !e.executor.empty())  // one candidate: nothing was weighed
-    e.candidates.push_back(
-        {e.executor, {}, {}, std::chrono::nanoseconds(static_cast<std::int64_t>(t.predicted_ns)), 0, 0, true});
+    e.candidates.push_back({e.executor,
+                            {},
+                            {},
+                            std::chrono::nanoseconds(static_cast<std::int64_t>(detail::prediction_of(t))),
+                            0,
+                            0,
+                            true});
   if (t.kernel)
     for (const detail::executor_facts& f : facts_)
       if (const std::string_view why = reason_against(*t.kernel, f);

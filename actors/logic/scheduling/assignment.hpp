@@ -32,6 +32,7 @@
 #include "actors/logic/scheduling/trials.hpp"
 #include "actors/logic/scheduling/workload.hpp"
 #include "actors/protocol/executor_facts.hpp"
+#include "actors/protocol/grown_times.hpp"
 #include "actors/protocol/memory_space.hpp"
 #include "actors/protocol/timed_calls.hpp"
 
@@ -74,6 +75,8 @@ class assignment {
   void note_foreseen(std::uint64_t number) { last_foreseen_ = number; }
   /// Returns the last task whose prediction by `foresee` holds no more; 0: there is none.
   std::uint64_t outdated() const { return outdated_; }
+  /// What the tasks up to that one are predicted to take by now. Any thread may ask.
+  const detail::grown_times& grown() const { return grown_; }
   /// Puts a ready task among some executor's outgoing ones, or keeps it until one has room.
   void assign(detail::task_record&);
   /// Assigns a task that came back after it was handed over: other tasks may wait for it, so it does not wait for room.
@@ -276,7 +279,7 @@ class assignment {
   void leave_cores_alone(const detail::task_record&, bool cores_known);
   void note_alternative(alternatives&, std::size_t i, const run_time&) const;
   void note_surprise(std::size_t i, float measured_ns);
-  void learn(run_time&, float measured_ns);
+  void learn(run_time&, const detail::kernel_info&, std::uint64_t bytes, device_kind, float measured_ns);
   bool look_for_some(const executor_set& among, const space_set& holders);
   std::span<const std::uint16_t> weighed() const { return {weighed_.data(), weighed_count_}; }
   std::size_t choose(std::span<const offer>, std::size_t waiting, const executor_set& among, bool some) const;
@@ -295,6 +298,7 @@ class assignment {
   std::function<void()> before_choices_;            // null: there is nothing to ask for
   sampling learned_;                                // which of many samples are learned
   std::uint64_t last_foreseen_ = 0, outdated_ = 0;  // numbers of tasks
+  detail::grown_times grown_;
   executor_set surprises_;
   bool surprised_ = false;                            // surprises_ is not empty
   std::size_t turn_ = 0;                              // the node to weigh next

@@ -24,7 +24,7 @@ class patience {
     in_time_ += weight * ((in_time ? 1.0f : 0.0f) - in_time_);
     looked_ += weight * (static_cast<float>(std::min(ticks, limit_)) - looked_);
   }
-  /// Returns how long to look, where a wake-up takes `wake`: the limit, or not at all.
+  /// Returns how long to look, where a wake-up costs `wake`: the limit, or not at all.
   std::uint64_t looks_for(std::uint64_t wake) const {
     return looked_ < in_time_ * static_cast<float>(wake) ? limit_ : 0;
   }

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -67,6 +68,29 @@ TEST_F(handed_tasks_test, have_room_again_for_as_many_as_were_taken) {
   EXPECT_FALSE(handed.push(task(20)));
   EXPECT_EQ(handed.size_now(), handed_tasks::capacity);
   EXPECT_EQ(handed.takes(), n);
+}
+
+TEST_F(handed_tasks_test, are_pushed_together_as_far_as_there_is_room) {
+  std::vector<task_record*> some;
+  for (std::size_t i = 0; i < handed_tasks::capacity - 10; ++i) some.push_back(&task(50'000));
+  EXPECT_EQ(handed.push(some), some.size());
+  EXPECT_EQ(handed.push(std::span<task_record* const>()), 0u);
+  std::vector<task_record*> more;
+  for (int i = 0; i < 20; ++i) more.push_back(&task(100'000));
+  EXPECT_EQ(handed.push(more), 10u);
+  EXPECT_EQ(handed.push(more), 0u);
+  EXPECT_FLOAT_EQ(handed.stealable_ns(false), 50'000.0f * (handed_tasks::capacity - 10) + 10 * 100'000.0f);
+  for (task_record* t : some) {
+    ASSERT_EQ(take(1'000), 1u);
+    EXPECT_EQ(out[0], t);
+  }
+  EXPECT_FLOAT_EQ(handed.stealable_ns(false), 10 * 100'000.0f) << "the first ten of those that came last";
+  EXPECT_EQ(handed.push(std::span(more).subspan(10)), 10u);
+  for (task_record* t : more) {
+    ASSERT_EQ(take(1'000), 1u);
+    EXPECT_EQ(out[0], t);
+  }
+  EXPECT_EQ(handed.stealable_ns(false), 0);
 }
 
 TEST_F(handed_tasks_test, say_what_they_are_worth_until_they_are_taken) {

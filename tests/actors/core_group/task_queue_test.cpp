@@ -260,19 +260,22 @@ TEST_F(queue_of, tasks_in_lanes_counts_and_gives_all_of_them) {
   EXPECT_EQ(q.size(), 6u);
   EXPECT_EQ(q.size_now(), 6u);
   EXPECT_FLOAT_EQ(q.stealable_ns(), 6 * 800.0f);
-  EXPECT_TRUE(q.take(*b[1]));
-  EXPECT_FALSE(q.take(*b[1]));
+  EXPECT_FALSE(q.take(*b[1])) << "it is not the oldest of its lane";
+  EXPECT_TRUE(q.take(*b[0]));
+  EXPECT_FALSE(q.take(*b[0]));
   EXPECT_EQ(q.take_passing(0, [](float) { return true; }), c[0]);
-  std::vector<task_record*> back(2);
-  EXPECT_EQ(q.take_newest(back, [&](const task_record& t) { return &t == a[1] || &t == b[0]; }), 2u);
-  EXPECT_EQ(back[0], a[1]);
-  EXPECT_EQ(back[1], b[0]);
+  EXPECT_EQ(q.take_passing(0, [](float) { return true; }), a[0]);
+  EXPECT_EQ(q.size(), 3u);
   const std::uint32_t before = q.takes();
+  EXPECT_EQ(q.take_batch(out, nullptr, {.turn = 3}), 1u);
+  EXPECT_EQ(out[0], a[1]);
+  EXPECT_EQ(q.takes(), before + 1);
+  std::vector<task_record*> back(2);
+  EXPECT_EQ(q.take_newest(back, [](const task_record&) { return true; }), 0u) << "nobody else may run them";
+  EXPECT_EQ(q.take_early(back, [&](const task_record& t) { return &t == b[2]; }), 1u);
+  EXPECT_EQ(back[0], b[2]);
   EXPECT_EQ(q.take_batch(out), 1u);
-  EXPECT_EQ(out[0], a[0]);
-  EXPECT_EQ(q.take_batch(out), 1u);
-  EXPECT_EQ(out[0], b[2]);
-  EXPECT_EQ(q.takes(), before + 2);
+  EXPECT_EQ(out[0], b[1]) << "it stays";
   EXPECT_TRUE(q.empty());
   EXPECT_EQ(q.take_batch(out), 0u);
 }
@@ -346,8 +349,6 @@ TEST_F(queue_of, tasks_in_lanes_gives_those_of_a_higher_priority_before_and_of_a
 TEST_F(queue_of, tasks_that_were_handed_over_counts_and_gives_them_as_those_of_lanes) {
   task_queue q(1);
   const auto a = tasks(3, 1'000), b = tasks(2, 1'000), c = tasks(1, 1'000), own = tasks(1, 1'000);
-  for (task_record* t : a) t->marks = mark_early;
-  for (task_record* t : b) t->marks = mark_early;
   q.hand(*a[0], 2);
   EXPECT_FALSE(q.empty());
   EXPECT_FLOAT_EQ(q.stealable_ns_of(2), 800);
@@ -361,8 +362,8 @@ TEST_F(queue_of, tasks_that_were_handed_over_counts_and_gives_them_as_those_of_l
   EXPECT_EQ(q.size(), 7u);
   EXPECT_EQ(q.size_now(), 7u);
   EXPECT_FLOAT_EQ(q.stealable_ns(), 7 * 800.0f);
-  EXPECT_EQ(q.unplaced().tasks, 5);
-  EXPECT_FLOAT_EQ(q.unplaced().ns, 5'000);
+  EXPECT_EQ(q.unplaced().tasks, 6) << "what is handed over or released is early";
+  EXPECT_FLOAT_EQ(q.unplaced().ns, 6'000);
   EXPECT_FALSE(q.take(*a[1])) << "it is not the first";
   EXPECT_TRUE(q.take(*a[0]));
   EXPECT_TRUE(q.take(*a[1]));
@@ -389,7 +390,7 @@ TEST_F(queue_of, tasks_that_were_handed_over_gives_one_that_may_pass_and_those_t
   EXPECT_EQ(q.take_passing(0, [](float ns) { return ns <= 1'000; }), a[0]);
   EXPECT_EQ(q.take_passing(-1, [](float) { return false; }), a[1]) << "they have the usual priority";
   std::vector<task_record*> back(4);
-  EXPECT_EQ(q.take_newest(back, [&](const task_record& t) { return &t == a[3]; }), 1u);
+  EXPECT_EQ(q.take_early(back, [&](const task_record& t) { return &t == a[3]; }), 1u);
   EXPECT_EQ(back[0], a[3]);
   EXPECT_EQ(q.take_batch(out), 1u);
   EXPECT_EQ(out[0], a[2]) << "it stays";
@@ -398,7 +399,7 @@ TEST_F(queue_of, tasks_that_were_handed_over_gives_one_that_may_pass_and_those_t
 
 TEST_F(queue_of, more_tasks_than_a_thread_may_hand_over_gives_all_of_them) {
   task_queue q(1);
-  const auto all = tasks(2 * handed_tasks::capacity, 20);
+  const auto all = tasks(3 * handed_tasks::capacity, 20);
   for (task_record* t : all) q.hand(*t, 7);
   EXPECT_EQ(q.size(), all.size());
   std::vector<task_record*> got;
@@ -432,6 +433,53 @@ TEST_F(queue_of, tasks_that_were_handed_over_makes_none_wait_for_ever) {
 }
 
 // Threads that push to lanes of their own, or hand over, and take from all: each task comes out once.
+TEST_F(queue_of, more_tasks_than_a_lane_has_room_for_gives_all_of_them) {
+  task_queue q(1);
+  const auto all = tasks(handed_tasks::capacity + 30, 100'000);
+  q.push_own(std::span(all).first(handed_tasks::capacity - 10), 4);
+  q.push_own(std::span(all).subspan(handed_tasks::capacity - 10), 4);
+  EXPECT_EQ(q.size(), all.size());
+  EXPECT_FLOAT_EQ(q.stealable_ns(), static_cast<float>(all.size()) * 99'800.0f);
+  std::vector<task_record*> got(all.size());
+  EXPECT_EQ(q.take_newest(got, [](const task_record&) { return true; }), 30u) << "the rest is in the first lane";
+  EXPECT_EQ(q.take_early(std::span(got).subspan(30), [](const task_record&) { return true; }), handed_tasks::capacity);
+  EXPECT_TRUE(q.empty());
+  std::vector<task_record*> expected = all;
+  std::sort(expected.begin(), expected.end());
+  std::sort(got.begin(), got.end());
+  EXPECT_EQ(got, expected);
+}
+
+// Workers with one lane push into it at the same time, while others take.
+TEST_F(queue_of, tasks_in_one_lane_gives_each_once_to_threads_that_push_and_take) {
+  constexpr std::size_t each = 20'000, pushing = 3, taking = 2;
+  task_queue q(4);
+  const auto all = tasks(pushing * each, 600);
+  std::vector<std::vector<task_record*>> got(taking);
+  std::atomic<std::size_t> left{all.size()};
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < pushing; ++i)
+    threads.emplace_back([&, i] {
+      for (std::size_t k = 0; k < each; k += 2) q.push_own(std::span(all).subspan(i * each + k, 2), 3);
+    });
+  for (std::size_t i = 0; i < taking; ++i)
+    threads.emplace_back([&, i] {
+      task_record* some[task_queue::batch_max];
+      for (std::size_t turn = 0; left.load() != 0; ++turn) {
+        const std::size_t n = q.take_batch(some, nullptr, {.own = 2 + i, .is_own = turn % 4 != 0, .turn = turn});
+        got[i].insert(got[i].end(), some, some + n);
+        left -= n;
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  std::vector<task_record*> expected = all, found = got[0];
+  found.insert(found.end(), got[1].begin(), got[1].end());
+  std::sort(expected.begin(), expected.end());
+  std::sort(found.begin(), found.end());
+  EXPECT_EQ(found, expected);
+  EXPECT_EQ(q.stealable_ns(), 0);
+}
+
 TEST_F(queue_of, tasks_in_lanes_gives_each_once_to_threads_that_push_and_take) {
   constexpr std::size_t threads = 6, each = 20'000;
   task_queue q(threads);

@@ -529,4 +529,30 @@ TEST(assignment, tells_where_what_has_not_begun_is_to_be_placed_anew) {
   for (task_record* t : has[0]) EXPECT_TRUE(choice.has_choice(*t));
 }
 
+TEST(assignment, tells_what_tasks_take_by_now_that_were_predicted_to_take_far_less) {
+  assignment choice(1 * ms, 0);
+  detail::executor_facts core;
+  core.name = "cpu:0";
+  choice.add(core);
+  const kernel_info kernel{.name = "work"}, other{.name = "other"};
+  const auto takes = [&](float ns) {
+    for (int i = 0; i < 32; ++i) choice.learn({.kernel = &kernel, .bytes = 0, .measured_ns = ns, .predicted_ns = ns});
+  };
+  takes(2'000);
+  task_record t;
+  t.kernel = &kernel;
+  choice.foresee(t, 41);
+  EXPECT_FLOAT_EQ(t.predicted_ns, 2'000);
+  takes(9'000);
+  EXPECT_EQ(choice.outdated(), 0u) << "it is not much more";
+  EXPECT_EQ(choice.grown().of(kernel, 0), 0.0f);
+  takes(90'000);
+  EXPECT_EQ(choice.outdated(), 41u);
+  EXPECT_EQ(choice.grown().of(kernel, 0), 90'000.0f);
+  EXPECT_EQ(choice.grown().of(other, 0), 0.0f);
+  takes(70'000);
+  EXPECT_EQ(choice.outdated(), 41u);
+  EXPECT_EQ(choice.grown().of(kernel, 0), 70'000.0f);
+}
+
 }  // namespace
