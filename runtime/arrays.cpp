@@ -304,7 +304,32 @@ void check_clash(const task_record& t, const access& x, const access& y) {
   });
 }
 
+namespace {
+// Checks each access that changes something against all others; false: there are many, and nothing was checked.
+bool check_few_changes(const task_record& t) {
+  const std::span<const access> all(t.accesses, t.access_count);
+  std::array<const access*, 4> changes;
+  std::size_t n = 0;
+  for (const access& x : all) {
+    if (!x.array || x.mode == access_mode::read) continue;
+    if (n == changes.size()) return false;
+    changes[n++] = &x;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    const access& x = *changes[i];
+    for (const access& y : all) {
+      if (y.array != x.array || &y == &x) continue;
+      if (y.mode != access_mode::read && &y < &x) continue;  // it was checked with that one
+      if (x.mode == access_mode::reduce && y.mode == access_mode::reduce) continue;
+      if (x.where || y.where || x.tile == y.tile) check_clash(t, x, y);
+    }
+  }
+  return true;
+}
+}  // namespace
+
 void check_clashes(const task_record& t) {
+  if (check_few_changes(t)) return;
   std::array<const access*, 16> few;
   std::vector<const access*> many(t.access_count > few.size() ? t.access_count : 0);
   const std::span<const access*> all = many.empty() ? std::span(few).first(t.access_count) : std::span(many);

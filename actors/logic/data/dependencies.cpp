@@ -31,16 +31,6 @@ std::string name_of(const task_record& t) {
 
 // ---- edges ----------------------------------------------------------------------------------------------------------
 
-namespace {
-// True if a task has been linked to another one for what is asked now, as the last of its successors. A step of a
-// stencil overwrites what those read that it reads from: half of its edges would be there twice.
-bool waits_already(const task_record& to, const task_record& from, bool data) {
-  if (detail::successors_added(from) == 0) return false;
-  const detail::successor newest = detail::newest_successor(from);
-  return newest.task == &to && (newest.data || !data);
-}
-}  // namespace
-
 class dependencies::list_lock {
  public:
   list_lock(const dependencies& d, std::uint64_t sequence)
@@ -63,11 +53,12 @@ bool dependencies::link(task_ref from, task_record& to, bool data) {
   if (!alive(from) || from.task == &to) return false;
   const list_lock hold(*this, from.sequence);
   if (detail::is_sealed(*from.task)) return false;
-  if (waits_already(to, *from.task, data)) return true;
+  if (linked_.has(from, to, data)) return true;
   const bool early = (to.marks & detail::mark_early) != 0;
   if (added_.size() == added_.capacity()) added_.reserve(2 * added_.size() + 16);  // nothing is thrown halfway
   const std::uint32_t place = detail::add_successor(*from.task, {&to, data, early}, blocks_);
   if (detail::is_shared(*from.task)) added_.push_back({from.task, &to, from.sequence, place});
+  linked_.add(from, to, data);
   if (predecessors_) predecessors_->push_back({from.task, &to, data});
   if (early)
     ++found_;
@@ -240,7 +231,8 @@ void dependencies::order_whole(task_record& task, tile_history& s, bool reads, b
     return;
   }
   if (reads || s.readers.empty()) link(s.writer, task, reads);
-  for (const task_ref& r : s.readers) link(r, task, false);
+  for (const task_ref& r : s.readers)
+    if (!linked_.has(r, task, false)) link(r, task, false);
   s.readers.clear();
   s.writer = {&task, task.sequence};
   s.valid = true;

@@ -11,6 +11,8 @@
 // Edges that carry data (from a writer to a reader) also carry failure; edges that only order do not.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -220,8 +222,30 @@ class dependencies {
   void poison_outputs(task_record&);
   void complain_uninitialized(task_record&, const array_core&, const box4&);
 
+  // Which tasks the latest ones have been linked to: most edges of a step of a stencil would be there twice, as it
+  // overwrites what those read that it reads from. It may not know of some.
+  class known_links {
+   public:
+    bool has(const task_ref& from, const task_record& to, bool data) const {
+      const entry& e = all_[from.sequence % size];
+      return e.from == from.sequence && e.to == to.sequence && (e.data || !data) && e.to != 0;
+    }
+    void add(const task_ref& from, const task_record& to, bool data) {
+      all_[from.sequence % size] = {from.sequence, to.sequence, data};
+    }
+
+   private:
+    static constexpr std::size_t size = 32;
+    struct entry {
+      std::uint64_t from = 0, to = 0;
+      bool data = false;
+    };
+    std::array<entry, size> all_{};
+  };
+
   callbacks& around_;
   recorded_tiles* recorded_;
+  known_links linked_;
   std::uint64_t reductions_ = 0;  // that have been opened
   std::unordered_set<array_core*> reduced_outside_;
   detail::spin_lock adds_beside_;              // held while those beside this one add successors to tasks of this one's

@@ -207,6 +207,38 @@ TEST_F(dependencies, keeps_the_parts_of_a_tile_bounded_when_small_writes_go_roun
   EXPECT_LE(a.states[0].parts ? a.states[0].parts->size() : 0u, 128u);
 }
 
+// In steps in which each task reads what all of the step before have written, a task comes after each of these as a
+// reader of its inputs, and after the same ones as it overwrites what they have read.
+TEST_F(dependencies, makes_one_edge_to_a_task_that_is_found_as_a_writer_and_as_a_reader) {
+  for (const std::size_t width : {2u, 16u, 31u}) {
+    std::vector<array_core*> buffers[2];
+    for (auto& all : buffers)
+      for (std::size_t i = 0; i < width; ++i) all.push_back(&world.array({4}, {4}));
+    std::vector<task_record*> before, now;
+    for (int step = 0; step < 4; ++step, before.swap(now)) {
+      now.clear();
+      for (std::size_t at = 0; at < width; ++at) {
+        std::vector<graph_world::use> uses;
+        for (array_core* in : buffers[step % 2]) uses.push_back({in, reads, line(0, 4)});
+        uses.push_back({buffers[1 - step % 2][at], writes, line(0, 4)});
+        now.push_back(&world.submitted(uses));
+        EXPECT_EQ(now.back()->pending, static_cast<std::int32_t>(step == 0 ? 0 : width))
+            << width << " in step " << step;
+      }
+      for (task_record* t : before) EXPECT_EQ(successors_of(*t), width);
+    }
+    world.complete_all();
+  }
+}
+
+TEST_F(dependencies, makes_an_edge_that_carries_data_beside_one_that_only_orders) {
+  array_core &a = world.array({4}, {4}), &b = world.array({4}, {4});
+  task_record& first = world.submitted({{&a, reads, line(0, 4)}, {&b, writes, line(0, 4)}});
+  task_record& next = world.submitted({{&a, writes, line(0, 4)}, {&b, reads, line(0, 4)}});
+  world.complete(first, std::make_exception_ptr(1));
+  EXPECT_TRUE(world.has_failed(next));
+}
+
 TEST_F(dependencies, gives_every_successor_once_however_many_there_are) {
   array_core& a = world.array({4}, {4});
   for (const std::size_t n : {0u, 1u, 3u, 4u, 10u, 11u, 17u, 18u, 100u}) {
