@@ -40,8 +40,16 @@ group_actor::group_actor(core_group_options o, placement& p, wait_table& b, open
       usable_cores_(options_.usable_cores != 0 ? options_.usable_cores : options_.facts.slots),
       may_move_(options_.cores.empty() && usable_cores_ > 1),
       stuck_ticks_(ticks_of(stuck)),
-      workplace_{
-          this, host, rt, b, options_.facts.name, stopping_, p.ended(), tick_ns_, logic::patience(longest_look())},
+      workplace_{this,
+                 host,
+                 rt,
+                 b,
+                 options_.facts.name,
+                 stopping_,
+                 p.ended(),
+                 tick_ns_,
+                 logic::patience(longest_look()),
+                 logic::patience(spin_ticks_)},
       threads_(
           workplace_, [this](worker& w, bool helps) { open_lane(w, helps); },
           [this](std::shared_ptr<worker> w) { return main_of(std::move(w)); }),
@@ -210,12 +218,13 @@ bool group_actor::looks_on(worker& self) {
   const bool are_enough =
       are_tiny_.load(std::memory_order_relaxed) && lookers_.load(std::memory_order_relaxed) > tiny_lookers;
   // The next run of a recorded graph wakes as many threads as it needs, for which those that look have to make room.
-  const std::uint64_t held_up = self.search.ran_graph ? 1 : threads_held_up,
-                      longest = self.search.ran_graph ? spin_ticks_ : longest_look();
-  const std::uint64_t patience = are_enough || placement_.active() > usable_cores_
-                                     ? 0
-                                     : std::min(longest, self.search.patience.looks_for(held_up * parking_.wake_up()));
-  const std::uint64_t limit = is_last ? std::max(spin_ticks_, patience) : patience;
+  const auto patience = [&] {
+    if (are_enough || placement_.active() > usable_cores_) return std::uint64_t{0};
+    const std::uint64_t wake_up = parking_.wake_up();
+    return self.search.ran_graph ? self.search.brief.looks_for(wake_up)
+                                 : self.search.patience.looks_for(threads_held_up * wake_up);
+  };
+  const std::uint64_t limit = is_last ? std::max(spin_ticks_, patience()) : patience();
   if (now - self.search.looks_since >= limit) return false;
   if (outside_.poll(self.network, now, self.search.looks_since)) {
     self.search.looks_since = ticks();  // more may come
@@ -326,6 +335,7 @@ void group_actor::work_on(worker& self) {
     make_spares(std::exchange(own.spares_due, 0));
     if (why != parking::woken::for_task) continue;
     self.search.dry_since = 0;
+    self.search.ran_graph = false;
     be_awake(self, own.has_slot);
     run_and_report(self, *own.task, own.has_slot ? this : nullptr);
     if (own.more == 0) continue;

@@ -76,8 +76,8 @@ void group_actor::call_for_nodes(graph_run& g) {
     runs_.call_others(g, options_.facts.id, 1);
 }
 
-// Takes the next node of the run for this thread, and looks for one a while. What other parts of the graph send is taken
-// in by the thread that looks: the network's own would have to wake it.
+// Takes the next node of the run for this thread, and looks for one a while. What other parts of the graph send is
+// taken in by the thread that looks: the network's own would have to wake it.
 bool group_actor::next_node(worker& self, graph_run& g, graph_run::hand& mine, std::uint32_t& node) {
   if (!g.graph.part) return g.next(mine, node, longest_look());
   if (g.next(mine, node, 0)) {

@@ -29,10 +29,10 @@ struct lane_preference {
 
 /// The ready tasks of a core group. Any thread may call.
 ///
-/// Ready tasks lie in lanes. The first lane has tasks of all priorities, behind a lock. The others are rings, from which
-/// threads take without one, and have tasks of the usual priority: each worker puts what it makes ready into one that
-/// it shares with few, and threads that hand over one task after the other have a ring each. Tasks of a higher priority
-/// go before all rings, those of a lower one after; of the rest a thread takes now from one lane and now from another.
+/// Ready tasks lie in lanes. The first lane has tasks of all priorities, behind a lock. The others are rings, which
+/// threads take from without one, and have tasks of the usual priority: each worker puts what it makes ready into one
+/// that it shares with few, and threads that hand over one task after the other have a ring each. Tasks of a higher
+/// priority go before all rings, those of a lower one after; of the rest a thread takes now from one lane and now from another.
 class task_queue : public task_worth {
  public:
   /// Lanes of the workers, beside the first.
@@ -66,9 +66,9 @@ class task_queue : public task_worth {
   };
   /// True if a thread with that share and so many tasks ahead is to keep one more, which its last task has just made
   /// ready, rather than put it into the queue. It does if it has none ahead: what the task reads is in its caches, and
-  /// to pass through the queue moves it to another core, mostly. One more only if nothing waits in the queue and it is not worth the move:
-  /// tasks run nearly in the order in which they became ready, as their records lie in memory. None while a task of a
-  /// higher priority than that of tasks without options waits in the queue.
+  /// to pass through the queue moves it to another core, mostly. One more only if nothing waits in the queue and it is
+  /// not worth the move: tasks run nearly in the order in which they became ready, as their records lie in memory. None
+  /// while a task of a higher priority than that of tasks without options waits in the queue.
   bool is_to_keep(const share& s, std::size_t ahead) const {
     if (!s.open || s.tasks >= batch_max || s.ns >= batch_ns || first_.first() == ready_tasks::standing::before)
       return false;
@@ -122,8 +122,8 @@ class task_queue : public task_worth {
         if (const std::size_t n = handed_[(p.turn / 2 + i) % handing].take_batch(out, takers_, cost, of)) return n;
       return 0;
     };
-    // The first lane, unless what it has comes last, and those of the other workers. The first is left to another thread
-    // that has its lock, if there are tasks elsewhere.
+    // The first lane, unless what it has comes last, and those of the other workers. The first is left to a thread that
+    // has its lock, if there are tasks elsewhere.
     bool busy = false;
     const std::size_t with_first = first == ready_tasks::standing::after ? 0 : 1;
     const std::size_t lanes = with_first + own - (has_own ? 1 : 0), lane_turn = handing == 0 ? p.turn : p.turn / 2;
@@ -167,8 +167,8 @@ class task_queue : public task_worth {
   std::size_t take_newest(std::span<task_record*> room, Wanted&& wanted) {
     return first_.take_newest(room, wanted);
   }
-  /// Takes tasks of the rings that `wanted` agrees to. Others come into the first lane, and are in no queue for a moment:
-  /// call threads if any is left.
+  /// Takes tasks of the rings that `wanted` agrees to. Others come into the first lane, and are in no queue for a
+  /// moment: call threads if any is left.
   template <class Wanted>
   std::size_t take_early(std::span<task_record*> room, Wanted&& wanted) {
     std::size_t n = 0;

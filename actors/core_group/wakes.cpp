@@ -33,7 +33,6 @@ void group_actor::be_awake(worker& self, bool now) {
 // Notes that the thread has found work and is about to do it, and how long it had none.
 void group_actor::found_work(worker& self) {
   self.parking_state.looks.clear();
-  self.search.ran_graph = false;
   if (self.search.looks_since != 0) {
     self.search.looks_since = 0;
     lookers_.fetch_sub(1, std::memory_order_relaxed);
@@ -42,6 +41,7 @@ void group_actor::found_work(worker& self) {
   std::uint64_t gap = ticks() - std::exchange(self.search.dry_since, 0);
   if (std::exchange(self.search.has_slept, false)) gap -= std::min(gap, parking_.wake_up());
   self.search.patience.waited(gap);
+  self.search.brief.waited(gap);
 }
 
 // Moves threads of the group that are awake and wait for the core that this one computes on to another core: there is

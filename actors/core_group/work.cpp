@@ -102,6 +102,7 @@ void group_actor::release_successors(worker& self, task_record& t, task_queue::s
 
 // Runs one of the tasks that a thread has taken together, and releases what it can of those after it.
 void group_actor::run_of_share(worker& self, task_record& t, task_queue::share& mine) {
+  self.search.ran_graph = false;  // a run of one says so when it has ended
   // Prefetches the record that it makes ready, most likely, while the body runs. Not where there are many: they may all
   // wait for the same tasks, whose threads would take the record from each other.
   const std::uint32_t next = t.successor_count.load(std::memory_order_acquire) & ~shared_bit;

@@ -41,7 +41,7 @@ struct workplace {
   std::atomic<bool>& stopping;
   const std::atomic<bool>& ended;  // no body is to begin any more
   double tick_ns = 1;
-  logic::patience patience{0};  // of a thread that begins
+  logic::patience patience{0}, brief{0};  // of a thread that begins
 };
 
 /// The state of a thread of a core group, or of one from outside that helps. Only that thread uses it, except where
@@ -49,7 +49,10 @@ struct workplace {
 class worker {
  public:
   worker(const workplace& where, int n)
-      : number(n), lanes{.to_others = static_cast<std::size_t>(n)}, search{.patience = where.patience}, at_(where) {}
+      : number(n),
+        lanes{.to_others = static_cast<std::size_t>(n)},
+        search{.patience = where.patience, .brief = where.brief},
+        at_(where) {}
 
   // ---- bodies -------------------------------------------------------------------------------------------------------
   /// Runs the task unless it is cancelled first; afterwards it is done for all that wait for it. True if its body has
@@ -123,11 +126,12 @@ class worker {
   std::uint64_t counted = 0;  // of its tasks, when those of all threads were counted last
   /// A thread that has run dry looks for work before it sleeps.
   struct idle_search {
-    logic::patience patience;
+    logic::patience patience;       // for longest_look
+    logic::patience brief;          // for options::spin
     std::uint64_t dry_since = 0;    // ticks since when it has had nothing to do; 0: it has
     std::uint64_t looks_since = 0;  // ticks since when it looks for work, and is counted as doing so; 0: it does not
     bool has_slept = false;         // since it ran dry
-    bool ran_graph = false;         // its last work was a part in the run of a recorded graph
+    bool ran_graph = false;         // the last bodies that it ran were nodes of a recorded graph
   };
   idle_search search;
   logic::unshared_work unshared;

@@ -436,9 +436,9 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   const runtime_clock clock_;
   // Here, beside what never changes: threads that run bodies read these for each of them.
   ending ending_;
-  std::atomic<bool> releases_early_{false};      // written with the turn, as the next one
-  bool beside_devices_ = false;                  // as executors_.has_devices(), which lies beside what turns write
-  std::atomic<std::uint64_t> outdated_{0};       // the last task whose prediction holds no more
+  std::atomic<bool> releases_early_{false};  // written with the turn, as the next one
+  bool beside_devices_ = false;              // as executors_.has_devices(), which lies beside what turns write
+  std::atomic<std::uint64_t> outdated_{0};   // the last task whose prediction holds no more
 
   mail_queue mail_;
   turns turns_;

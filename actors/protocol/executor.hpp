@@ -84,7 +84,8 @@ class executor {
   /// for the more it knows of what comes, the less it has to move.
   virtual bool looks_ahead() const { return false; }
   /// Hands back tasks that have not been started and that `wanted` agrees to, the newest of the lowest priority
-  /// first, as far as there is room (rebalancing, shutdown).
+  /// first, as far as there is room (rebalancing, shutdown). Early tasks, which no other executor may run, stay as long
+  /// as threads may release them.
   virtual std::size_t take_back(std::span<task_record*> room,
                                 const std::function<bool(const task_record&)>& wanted) = 0;
   /// Asks for tasks that were sent on to a node and have not begun there: they are returned as tasks that could not

@@ -21,8 +21,8 @@ class grown_times {
   /// Kernels, each with each size, of which it knows.
   static constexpr std::size_t capacity = 16;
 
-  /// Notes that calls of the kernel on so many bytes are predicted to take `ns`. `much`: they were predicted to take far
-  /// less; without it only what is known already is changed.
+  /// Notes that calls of the kernel on so many bytes are predicted to take `ns`. `much`: they were predicted to take
+  /// far less; without it only what is known already is changed.
   void note(const kernel_info& kernel, std::uint64_t bytes, float ns, bool much) {
     const std::size_t n = count_.load(std::memory_order_relaxed), at = find(kernel, bytes, n);
     if (at == n) {

@@ -104,6 +104,14 @@ inline std::uint32_t successors_added(const task_record& t) {
   return t.successor_count.load(std::memory_order_relaxed) & ~shared_bit;
 }
 
+/// Returns the successor that was added last; there is one. With the turn.
+inline successor newest_successor(const task_record& of) {
+  const std::uint32_t place = successors_added(of) - 1;
+  return successor::from(place < successors_inside
+                             ? of.successors[place]
+                             : of.more_successors->last->edges[(place - successors_inside) % successor_block::room]);
+}
+
 /// Puts a successor into the blocks behind the record.
 void add_to_blocks(task_record& of, std::uint32_t place, std::uintptr_t edge, successor_blocks&);
 

@@ -222,8 +222,8 @@ class dependencies {
   void poison_outputs(task_record&);
   void complain_uninitialized(task_record&, const array_core&, const box4&);
 
-  // Which tasks the latest ones have been linked to: most edges of a step of a stencil would be there twice, as it
-  // overwrites what those read that it reads from. It may not know of some.
+  // Which tasks the latest ones have been linked to, for those that overwrite what many have read: to look at the lists
+  // of these takes longer. It does not know of all.
   class known_links {
    public:
     bool has(const task_ref& from, const task_record& to, bool data) const {

@@ -4,7 +4,7 @@
 //
 // A thread that looks is there at once when work comes, and has used its core for nothing when none does. A thread that
 // sleeps costs a wake-up: some time of the thread that wakes it, and the time until it runs. To look pays if the time
-// that is lost by looking, in the mean of the latest waits, is less than a wake-up takes.
+// that is lost by looking, in the mean of the latest waits, is less than a wake-up costs.
 #pragma once
 
 #include <algorithm>

@@ -210,7 +210,7 @@ TEST_F(dependencies, keeps_the_parts_of_a_tile_bounded_when_small_writes_go_roun
 // In steps in which each task reads what all of the step before have written, a task comes after each of these as a
 // reader of its inputs, and after the same ones as it overwrites what they have read.
 TEST_F(dependencies, makes_one_edge_to_a_task_that_is_found_as_a_writer_and_as_a_reader) {
-  for (const std::size_t width : {2u, 16u, 31u}) {
+  for (const std::size_t width : {2u, 16u, 31u, 33u, 48u, 64u, 100u}) {
     std::vector<array_core*> buffers[2];
     for (auto& all : buffers)
       for (std::size_t i = 0; i < width; ++i) all.push_back(&world.array({4}, {4}));
@@ -227,6 +227,31 @@ TEST_F(dependencies, makes_one_edge_to_a_task_that_is_found_as_a_writer_and_as_a
       }
       for (task_record* t : before) EXPECT_EQ(successors_of(*t), width);
     }
+    world.complete_all();
+  }
+}
+
+// Two arrays in turn, row by row: neighbours in a column lie as far apart in program order as a row is long.
+TEST_F(dependencies, makes_one_edge_to_each_neighbour_in_a_stencil_of_any_width) {
+  for (const std::size_t columns : {5u, 16u, 32u, 64u}) {
+    constexpr std::size_t rows = 5;
+    std::vector<array_core*> buffers[2];
+    for (auto& all : buffers)
+      for (std::size_t i = 0; i < rows * columns; ++i) all.push_back(&world.array({4}, {4}));
+    for (std::size_t step = 0; step < 3; ++step)
+      for (std::size_t at = 0; at < rows * columns; ++at) {
+        std::vector<graph_world::use> uses{{buffers[step % 2][at], reads, line(0, 4)}};
+        const auto add = [&](bool is_inside, std::size_t neighbour) {
+          if (is_inside) uses.push_back({buffers[step % 2][neighbour], reads, line(0, 4)});
+        };
+        add(at >= columns, at - columns);
+        add(at + columns < rows * columns, at + columns);
+        add(at % columns != 0, at - 1);
+        add(at % columns != columns - 1, at + 1);
+        const std::size_t inputs = uses.size();
+        uses.push_back({buffers[1 - step % 2][at], writes, line(0, 4)});
+        EXPECT_EQ(world.submitted(uses).pending, static_cast<std::int32_t>(step == 0 ? 0 : inputs)) << columns;
+      }
     world.complete_all();
   }
 }
