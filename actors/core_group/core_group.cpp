@@ -224,7 +224,7 @@ bool group_actor::looks_on(worker& self) {
     return self.search.ran_graph ? self.search.brief.looks_for(wake_up)
                                  : self.search.patience.looks_for(threads_held_up * wake_up);
   };
-  const std::uint64_t limit = is_last ? std::max(spin_ticks_, patience()) : patience();
+  const std::uint64_t limit = std::max(is_last ? spin_ticks_ : 0, patience());
   if (now - self.search.looks_since >= limit) return false;
   if (outside_.poll(self.network, now, self.search.looks_since)) {
     self.search.looks_since = ticks();  // more may come

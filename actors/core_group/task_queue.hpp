@@ -32,7 +32,8 @@ struct lane_preference {
 /// Ready tasks lie in lanes. The first lane has tasks of all priorities, behind a lock. The others are rings, which
 /// threads take from without one, and have tasks of the usual priority: each worker puts what it makes ready into one
 /// that it shares with few, and threads that hand over one task after the other have a ring each. Tasks of a higher
-/// priority go before all rings, those of a lower one after; of the rest a thread takes now from one lane and now from another.
+/// priority go before all rings, those of a lower one after; of the rest a thread takes now from one lane and now from
+/// another.
 class task_queue : public task_worth {
  public:
   /// Lanes of the workers, beside the first.
@@ -139,7 +140,7 @@ class task_queue : public task_worth {
       }
       return 0;
     };
-    // What was handed over and the lanes come first in turn: most of the lanes may be empty.
+    // Lanes and what was handed over come first in turn: most of the lanes may be empty.
     const bool handed_first = p.turn % 2 == 0;
     if (const std::size_t n = handed_first ? of_handed() : of_lanes()) return n;
     if (const std::size_t n = handed_first ? of_lanes() : of_handed()) return n;
@@ -223,7 +224,7 @@ class task_queue : public task_worth {
  private:
   static constexpr std::uint64_t all_looked_at = 8;
 
-  // Of the workers with one lane one at a time pushes.
+  // Workers with the same lane push one at a time.
   struct own_lane {
     spin_lock pushing;
     handed_tasks tasks;

@@ -170,7 +170,7 @@ void each_unreleased(const task_record& t, F&& f) {
   });
 }
 
-/// What an early task is predicted to take, which the thread that releases it may change while a turn reads it.
+/// The prediction of an early task, which the thread that releases it may change while a turn reads it.
 inline float prediction_of(const task_record& t) {
   return std::atomic_ref(const_cast<float&>(t.predicted_ns)).load(std::memory_order_relaxed);
 }

@@ -68,7 +68,7 @@ bool dependencies::link(task_ref from, task_record& to, bool data) {
   if (added_.size() == added_.capacity()) added_.reserve(2 * added_.size() + 16);  // nothing is thrown halfway
   const std::uint32_t place = detail::add_successor(*from.task, {&to, data, early}, blocks_);
   if (detail::is_shared(*from.task)) added_.push_back({from.task, &to, from.sequence, place});
-  linked_.add(from, to, data);
+  linked_.add(from, to);
   if (predecessors_) predecessors_->push_back({from.task, &to, data});
   if (early)
     ++found_;
@@ -242,7 +242,7 @@ void dependencies::order_whole(task_record& task, tile_history& s, bool reads, b
   }
   if (reads || s.readers.empty()) link(s.writer, task, reads);
   for (const task_ref& r : s.readers)
-    if (!linked_.has(r, task, false)) link(r, task, false);
+    if (!linked_.has(r, task)) link(r, task, false);
   s.readers.clear();
   s.writer = {&task, task.sequence};
   s.valid = true;

@@ -226,19 +226,16 @@ class dependencies {
   // of these takes longer. It does not know of all.
   class known_links {
    public:
-    bool has(const task_ref& from, const task_record& to, bool data) const {
+    bool has(const task_ref& from, const task_record& to) const {
       const entry& e = all_[from.sequence % size];
-      return e.from == from.sequence && e.to == to.sequence && (e.data || !data) && e.to != 0;
+      return e.from == from.sequence && e.to == to.sequence;
     }
-    void add(const task_ref& from, const task_record& to, bool data) {
-      all_[from.sequence % size] = {from.sequence, to.sequence, data};
-    }
+    void add(const task_ref& from, const task_record& to) { all_[from.sequence % size] = {from.sequence, to.sequence}; }
 
    private:
     static constexpr std::size_t size = 32;
     struct entry {
       std::uint64_t from = 0, to = 0;
-      bool data = false;
     };
     std::array<entry, size> all_{};
   };

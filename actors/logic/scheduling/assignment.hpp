@@ -75,7 +75,7 @@ class assignment {
   void note_foreseen(std::uint64_t number) { last_foreseen_ = number; }
   /// Returns the last task whose prediction by `foresee` holds no more; 0: there is none.
   std::uint64_t outdated() const { return outdated_; }
-  /// What the tasks up to that one are predicted to take by now. Any thread may ask.
+  /// The predictions that hold by now for the tasks up to that one. Any thread may ask.
   const detail::grown_times& grown() const { return grown_; }
   /// Puts a ready task among some executor's outgoing ones, or keeps it until one has room.
   void assign(detail::task_record&);
