@@ -44,9 +44,10 @@ if(PROJECT_IS_TOP_LEVEL)
       if(failed)
         message(STATUS "ccache is there but does not work here; building without it")
       else()
-        # With precompiled headers it caches only if it may take two things on trust.
-        set(CMAKE_CXX_COMPILER_LAUNCHER
-          "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${TROUPE_CCACHE}")
+        # With precompiled headers it caches only if it may take two things on trust. A comment counts: the compiler
+        # knows a header of a precompiled one again by its whole text (tests/house/cached_headers.sh).
+        set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
+          CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_COMMENTS=true "${TROUPE_CCACHE}")
       endif()
     endif()
   endif()
