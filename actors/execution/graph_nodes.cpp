@@ -3,7 +3,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/execution/graph_nodes.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include <troupe/detail/engine.hpp>
 #include <troupe/error.hpp>
@@ -30,6 +35,54 @@ void make_nodes(recorded_graph& g, std::span<task_record* const> tasks, logic::d
   }
   for (task_record* t : tasks) t->id = t->sequence;
   g.nodes = std::move(nodes);
+  let_nodes_meet(g);
+}
+
+namespace {
+// True if so many nodes are to meet before they count so many successors down.
+bool is_worth_meeting(std::size_t nodes, std::size_t successors) {
+  return nodes * successors >= 2 * (nodes + successors);
+}
+// With fewer successors it is never worth it.
+constexpr std::uint32_t least_successors = 3;
+}  // namespace
+
+void let_nodes_meet(recorded_graph& g) {
+  const auto edges_of = [&](const replay_node& n) { return std::span(g.successors).subspan(n.first, n.count); };
+  struct candidate {
+    std::uint64_t hash;  // of its successors
+    std::uint32_t node;
+  };
+  std::vector<candidate> all;
+  for (std::uint32_t i = 0; i < g.nodes.size(); ++i) {
+    const auto edges = edges_of(g.nodes[i]);
+    if (edges.size() < least_successors) continue;
+    std::uint64_t hash = edges.size();
+    for (const std::uint32_t edge : edges) hash = (hash ^ edge) * 0x9e37'79b9'7f4a'7c15u;
+    all.push_back({hash, i});
+  }
+  std::ranges::sort(all, {}, [](const candidate& c) { return std::pair(c.hash, c.node); });
+  std::vector<std::vector<std::uint32_t>> meetings;
+  std::vector<std::uint32_t> alike;
+  for (auto begin = all.begin(), end = begin; begin != all.end(); begin = end) {
+    end = std::find_if(begin, all.end(), [&](const candidate& c) { return c.hash != begin->hash; });
+    const replay_node& first = g.nodes[begin->node];
+    alike.clear();
+    for (auto c = begin; c != end; ++c)
+      if (std::ranges::equal(edges_of(g.nodes[c->node]), edges_of(first))) alike.push_back(c->node);
+    if (!is_worth_meeting(alike.size(), first.count)) continue;
+    meetings.push_back(alike);
+  }
+  g.meetings = std::vector<node_meeting>(meetings.size());
+  for (std::uint32_t i = 0; i < meetings.size(); ++i) {
+    const replay_node& first = g.nodes[meetings[i][0]];
+    node_meeting& m = g.meetings[i];
+    m.initial = static_cast<std::int32_t>(meetings[i].size());
+    m.first = first.first;
+    m.count = first.count;
+    for (const std::uint32_t n : meetings[i]) g.nodes[n].meeting = i;
+    for (const std::uint32_t edge : edges_of(first)) g.nodes[edge & ~recorded_graph::data_bit].initial -= m.initial - 1;
+  }
 }
 
 std::shared_ptr<recorded_graph> build_part(runtime_state& rt, std::unique_ptr<graph_part> part,

@@ -47,6 +47,10 @@ graph_run::graph_run(recorded_graph& g, std::size_t rings, task_record* run)
     n.pending.store(n.initial, std::memory_order_relaxed);
     n.poisoned.store(false, std::memory_order_relaxed);
   }
+  for (node_meeting& m : g.meetings) {
+    m.pending.store(m.initial, std::memory_order_relaxed);
+    m.poisoned.store(false, std::memory_order_relaxed);
+  }
   for (const std::uint32_t n : g.roots) shared_.push_back(&g.nodes[n]);
   shared_left_.store(static_cast<std::int64_t>(shared_.size()), std::memory_order_relaxed);
   remaining_.store(static_cast<std::int64_t>(g.nodes.size()), std::memory_order_release);
@@ -193,22 +197,40 @@ void graph_run::await_more() {
 
 // ---- ends of nodes --------------------------------------------------------------------------------------------------
 
-graph_run::wake_hint graph_run::finished(hand& h, std::uint32_t node, bool fine, float wake_ticks) {
-  const replay_node& n = graph.nodes[node];
+namespace {
+// Counts one down; true if it was the last. That one needs no locked operation: no other thread counts down any more.
+bool is_last(std::atomic<std::int32_t>& pending) {
+  return pending.load(std::memory_order_acquire) == 1 || pending.fetch_sub(1, std::memory_order_acq_rel) == 1;
+}
+}  // namespace
+
+// Counts successors down, of which this thread holds those that are ready. True if others can take one.
+bool graph_run::count_down(hand& h, std::uint32_t first, std::uint32_t count, bool fine) {
   bool held = false;
-  for (std::uint32_t i = n.first; i < n.first + n.count; ++i) {
+  for (std::uint32_t i = first; i < first + count; ++i) {
     const std::uint32_t edge = graph.successors[i];
     replay_node& next = graph.nodes[edge & ~recorded_graph::data_bit];
     if (!fine && (edge & recorded_graph::data_bit)) next.poisoned.store(true, std::memory_order_release);
-    // The last predecessor needs no locked operation: no other thread counts this node down any more.
-    if (next.pending.load(std::memory_order_acquire) != 1 && next.pending.fetch_sub(1, std::memory_order_acq_rel) != 1)
-      continue;
+    if (!is_last(next.pending)) continue;
     if (!h.next) {
       h.next = &next;
     } else {
       hold(h, next);
       held = true;
     }
+  }
+  return held;
+}
+
+graph_run::wake_hint graph_run::finished(hand& h, std::uint32_t node, bool fine, float wake_ticks) {
+  const replay_node& n = graph.nodes[node];
+  bool held = false;
+  if (n.meeting == replay_node::alone) {
+    held = count_down(h, n.first, n.count, fine);
+  } else {
+    node_meeting& all = graph.meetings[n.meeting];
+    if (!fine) all.poisoned.store(true, std::memory_order_relaxed);
+    if (is_last(all.pending)) held = count_down(h, all.first, all.count, !all.poisoned.load(std::memory_order_relaxed));
   }
   ++h.done;
   ++h.ran;

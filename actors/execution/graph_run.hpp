@@ -16,10 +16,10 @@
 
 #include <troupe/detail/task.hpp>
 
+#include <troupe/detail/spin_lock.hpp>
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/scheduling/look_mark.hpp"
 #include "actors/logic/scheduling/scope.hpp"
-#include <troupe/detail/spin_lock.hpp>
 #include "actors/protocol/spmc_ring.hpp"
 
 namespace troupe::detail {
@@ -29,18 +29,30 @@ struct split_graph;
 
 /// A call of a recorded graph, with the counter of its run in progress.
 struct replay_node {
+  static constexpr std::uint32_t alone = ~0u;
+
   task_record* task = nullptr;
   std::int32_t initial = 0;
   std::uint32_t first = 0, count = 0;  // its successors
+  std::uint32_t meeting = alone;       // of the nodes with just these successors
   std::atomic<std::int32_t> pending{0};
   std::atomic<bool> poisoned{false};
+};
+
+/// Where nodes with the same successors meet: the last of them to end counts each successor down, once for all of them.
+/// Sixteen nodes that sixteen others wait for are 32 steps of counters instead of 256.
+struct alignas(64) node_meeting {
+  std::int32_t initial = 0;            // nodes that meet here
+  std::uint32_t first = 0, count = 0;  // their successors
+  std::atomic<std::int32_t> pending{0};
+  std::atomic<bool> poisoned{false};  // one of them has failed
 };
 
 /// An access of `recorded_graph::touched` stands for a tile, a whole array or a box: access::worker says which.
 enum class extent_of : std::uint16_t { tile, whole_array, box };
 
-/// A graph that `runtime::record` has made. Immutable but for the nodes' counters, which belong to the run in progress;
-/// runs of one graph are ordered.
+/// A graph that `runtime::record` has made. Immutable but for the counters of nodes and meetings, which belong to the
+/// run in progress; runs of one graph are ordered.
 struct recorded_graph {
   static constexpr std::uint32_t data_bit = 1u << 31;
 
@@ -50,6 +62,7 @@ struct recorded_graph {
   runtime_state* rt = nullptr;
   std::vector<replay_node> nodes;
   std::vector<std::uint32_t> successors;  // highest bit: the edge carries data
+  std::vector<node_meeting> meetings;
   std::vector<std::uint32_t> roots;
   logic::executor_set executors = logic::executor_set::every();  // in the scopes of all calls; each run stays on one
   std::vector<access> touched;                                   // what a run as a whole reads and writes
@@ -148,6 +161,7 @@ class graph_run {
   bool take(hand&);
   bool take_shared(hand&);
   bool take_from_others(hand&);
+  bool count_down(hand&, std::uint32_t first, std::uint32_t count, bool fine);
   void hold(hand&, replay_node&);
   void lay_out(std::span<replay_node* const>);
   void count_done(hand&);

@@ -365,6 +365,59 @@ TEST(replay, of_a_failing_task_fails_that_run_and_what_depends_on_it_only) {
   EXPECT_EQ(unrelated, 3);
 }
 
+// Calls that all of the next step waits for meet before they release it.
+TEST(replay, of_steps_that_need_all_of_the_step_before_runs_them_in_order_and_leaves_out_what_a_failure_reaches) {
+  constexpr std::size_t width = 12, steps = 10, beside = 3;
+  runtime rt(options{.threads = 4, .core_groups = 2});
+  std::vector<array<std::int64_t, 1>> rows[2];
+  for (auto& row : rows)
+    for (std::size_t i = 0; i < width; ++i) row.push_back(rt.filled<std::int64_t>({1}, tiles(1), 0));
+  std::atomic<int> ran{0}, unrelated{0}, failing_step{-1};
+  const graph g = rt.record([&](recorder& recorded) {
+    for (std::size_t step = 0; step < steps; ++step)
+      for (std::size_t i = 0; i < width; ++i) {
+        const auto& to = rows[step % 2][i];
+        if (step == 0) {
+          recorded.spawn([&](view<std::int64_t, 1> v) { ++ran, v(0) = 1; }, write(to));
+          continue;
+        }
+        recorded.spawn(
+            [&, step, i](views<const std::int64_t, 1> before, view<std::int64_t, 1> v) {
+              ++ran;
+              v(0) = static_cast<std::int64_t>(i % 2);
+              for (const auto& b : before) v(0) += b(0);
+              v(0) %= 1'000'003;
+              if (i == 5 && static_cast<int>(step) == failing_step) throw std::runtime_error("as asked");
+            },
+            read_all(rows[(step + 1) % 2]), write(to));
+      }
+    for (std::size_t i = 0; i < beside; ++i) recorded.spawn([&] { ++unrelated; });
+  });
+  EXPECT_EQ(g.size(), width * steps + beside);
+  EXPECT_EQ(g.edges(), width * width * (steps - 1));
+  std::vector<std::int64_t> expected(width, 1);
+  for (std::size_t step = 1; step < steps; ++step) {
+    std::int64_t sum = 0;
+    for (const std::int64_t e : expected) sum += e;
+    for (std::size_t i = 0; i < width; ++i) expected[i] = (sum + static_cast<std::int64_t>(i % 2)) % 1'000'003;
+  }
+  for (int run = 0; run < 30; ++run) {
+    const int failing = run % 3 == 1 ? run % static_cast<int>(steps) : -1;
+    failing_step = failing;
+    ran = 0;
+    const auto e = error_of([&] { rt.run(g).get(); });
+    if (failing < 1) {
+      ASSERT_FALSE(e) << "run " << run;
+      ASSERT_EQ(ran, width * steps);
+      for (std::size_t i = 0; i < width; ++i) ASSERT_EQ(rows[(steps - 1) % 2][i].read()(0), expected[i]) << run;
+    } else {
+      ASSERT_TRUE(e && e->says("as asked")) << "run " << run;
+      ASSERT_EQ(ran, width * (static_cast<std::size_t>(failing) + 1)) << "run " << run;
+    }
+    ASSERT_EQ(unrelated, static_cast<int>(beside) * (run + 1));
+  }
+}
+
 TEST(replay, passes_results_of_recorded_futures_anew_in_every_run) {
   runtime rt(options{.threads = 2});
   std::atomic<int> input{0};

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "actors/execution/graph_nodes.hpp"
 #include "actors/execution/graph_run.hpp"
 #include "made_graph.hpp"
 
@@ -100,6 +101,74 @@ TEST(graph_run, poisons_exactly_what_a_path_of_data_edges_reaches) {
   }
 }
 
+// Steps of 1 to 12 nodes, each of which needs all of the step before, by data or not, and now and then an odd edge.
+struct steps_of_all {
+  std::uint32_t nodes = 0;
+  std::vector<edge> edges{};
+};
+steps_of_all random_steps(std::uint32_t steps, std::mt19937& random) {
+  steps_of_all made;
+  std::uint32_t before = 0, begin = 0;
+  for (std::uint32_t s = 0; s < steps; ++s) {
+    const auto width = static_cast<std::uint32_t>(1 + random() % 12);
+    const bool data = random() % 2 == 0, odd = random() % 3 == 0;
+    for (std::uint32_t to = made.nodes; to < made.nodes + width; ++to)
+      for (std::uint32_t from = begin; from < begin + before; ++from)
+        if (!odd || random() % 8 != 0) made.edges.push_back({from, to, data != (odd && random() % 8 == 0)});
+    begin = made.nodes;
+    before = width;
+    made.nodes += width;
+  }
+  return made;
+}
+
+TEST(graph_run, nodes_with_the_same_successors_meet) {
+  std::vector<edge> edges;
+  for (std::uint32_t to = 4; to < 8; ++to)
+    for (std::uint32_t from = 0; from < 4; ++from) edges.push_back({from, to, true});
+  for (std::uint32_t to = 8; to < 11; ++to)
+    for (std::uint32_t from = 4; from < 8; ++from) edges.push_back({from, to, true});
+  made_graph g(11, edges);
+  let_nodes_meet(g.graph);
+  ASSERT_EQ(g.graph.meetings.size(), 1u) << "four before four are worth it, four before three are not";
+  for (std::uint32_t n = 0; n < 11; ++n) EXPECT_EQ(g.graph.nodes[n].meeting == replay_node::alone, n >= 4) << n;
+  for (std::uint32_t n = 4; n < 8; ++n) EXPECT_EQ(g.graph.nodes[n].initial, 1) << n;
+  EXPECT_EQ(run_alone(g.graph, [](auto) { return false; }).size(), 11u);
+  EXPECT_EQ(run_alone(g.graph, [](auto) { return false; }).size(), 11u) << "again";
+}
+
+TEST(graph_run, nodes_do_not_meet_where_an_edge_carries_data_for_some_only) {
+  std::vector<edge> edges;
+  for (std::uint32_t to = 4; to < 8; ++to)
+    for (std::uint32_t from = 0; from < 4; ++from) edges.push_back({from, to, from != to - 4});
+  made_graph g(8, edges);
+  let_nodes_meet(g.graph);
+  EXPECT_TRUE(g.graph.meetings.empty());
+}
+
+TEST(graph_run, that_nodes_meet_changes_neither_order_nor_what_fails) {
+  std::mt19937 random(24);
+  std::size_t meetings = 0;
+  for (int i = 0; i < 100; ++i) {
+    const steps_of_all made = random_steps(8, random);
+    made_graph plain(made.nodes, made.edges), met(made.nodes, made.edges);
+    let_nodes_meet(met.graph);
+    meetings += met.graph.meetings.size();
+    std::vector<bool> fails(made.nodes);
+    for (std::size_t n = 0; n < made.nodes; ++n) fails[n] = random() % 10 == 0;
+    const auto does_fail = [&](std::uint32_t n) { return fails[n]; };
+    run_alone(plain.graph, does_fail);
+    const auto order = run_alone(met.graph, does_fail);
+    ASSERT_EQ(order.size(), made.nodes);
+    std::vector<std::size_t> when(made.nodes, made.nodes);
+    for (std::size_t k = 0; k < order.size(); ++k) when[order[k]] = k;
+    for (const edge& e : made.edges) ASSERT_LT(when[e.from], when[e.to]);
+    for (std::size_t n = 0; n < made.nodes; ++n)
+      ASSERT_EQ(met.graph.nodes[n].poisoned.load(), plain.graph.nodes[n].poisoned.load()) << "node " << n;
+  }
+  EXPECT_GT(meetings, 100u);
+}
+
 TEST(graph_run, starts_afresh_after_a_run_that_failed) {
   made_graph g(2, {{0, 1, true}});
   run_alone(g.graph, [](std::uint32_t n) { return n == 0; });
@@ -132,14 +201,14 @@ TEST(graph_run, sends_a_helper_away_who_finds_nothing_while_the_owner_works) {
   EXPECT_FALSE(next(run, owner, n, true));
 }
 
-TEST(graph_run, with_helpers_runs_every_node_once_and_in_order) {
-  std::mt19937 random(23);
-  made_graph g(3000, random_edges(3000, random));
+// Runs it five times with three helpers: every node once and after its predecessors.
+void run_with_helpers(made_graph& g) {
+  const std::size_t nodes = g.graph.nodes.size();
   for (int round = 0; round < 5; ++round) {
     graph_run run(g.graph, 4);
-    std::vector<std::atomic<int>> times(3000);
+    std::vector<std::atomic<int>> times(nodes);
     std::atomic<int> early{0};
-    std::vector<std::vector<std::uint32_t>> before(3000);
+    std::vector<std::vector<std::uint32_t>> before(nodes);
     for (const edge& e : g.edges()) before[e.to].push_back(e.from);
     const auto work = [&](bool owner, graph_run::hand& hand) {
       std::uint32_t n = 0;
@@ -167,6 +236,21 @@ TEST(graph_run, with_helpers_runs_every_node_once_and_in_order) {
     EXPECT_EQ(early, 0);
     for (const auto& n : times) ASSERT_EQ(n, 1);
   }
+}
+
+TEST(graph_run, with_helpers_runs_every_node_once_and_in_order) {
+  std::mt19937 random(23);
+  made_graph g(3000, random_edges(3000, random));
+  run_with_helpers(g);
+}
+
+TEST(graph_run, with_helpers_runs_nodes_that_meet_once_and_in_order) {
+  std::mt19937 random(25);
+  const steps_of_all made = random_steps(400, random);
+  made_graph g(made.nodes, made.edges);
+  let_nodes_meet(g.graph);
+  ASSERT_GT(g.graph.meetings.size(), 100u);
+  run_with_helpers(g);
 }
 
 // Nodes that a fork releases, and those that a thread holds while its body is long, are anybody's: the old way was to
