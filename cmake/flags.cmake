@@ -44,10 +44,11 @@ if(PROJECT_IS_TOP_LEVEL)
       if(failed)
         message(STATUS "ccache is there but does not work here; building without it")
       else()
-        # With precompiled headers it caches only if it may take two things on trust. A comment counts: the compiler
-        # knows a header of a precompiled one again by its whole text (tests/house/cached_headers.sh).
+        # With precompiled headers it caches only if it may take two things on trust. It compares headers as they are
+        # (`depend`) and not what the preprocessor makes of them: a precompiled one has more than that, macros say, and
+        # the compiler knows its headers again by their whole text (tests/house/cached_headers.sh).
         set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
-          CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_COMMENTS=true "${TROUPE_CCACHE}")
+          CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=true "${TROUPE_CCACHE}")
       endif()
     endif()
   endif()

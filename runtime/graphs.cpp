@@ -238,6 +238,7 @@ std::shared_ptr<recorded_graph> compile(engine& the_engine, recording& recorded)
   recorded.tasks.insert(recorded.tasks.end(), combines.begin(), combines.end());
   make_nodes(*g, recorded.tasks, deps);
   recorded.tasks.clear();  // the graph owns them now
+  let_nodes_meet(*g);
   summarize(*g, recorded);
   return g;
 }

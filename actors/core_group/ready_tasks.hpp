@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <mutex>
 #include <span>
 
@@ -103,7 +104,12 @@ class ready_tasks : public task_worth {
   }
   /// Where the first task stands among tasks without options: before them, with them, after them.
   enum class standing : signed char { after = -1, with = 0, before = 1 };
-  standing first() const { return first_.load(std::memory_order_relaxed); }
+  standing first() const {
+    const int p = first_priority_.load(std::memory_order_relaxed);
+    return p == nothing || p == 0 ? standing::with : p > 0 ? standing::before : standing::after;
+  }
+  /// True if the first task has a higher priority than that.
+  bool begins_above(int priority) const { return first_priority_.load(std::memory_order_relaxed) > priority; }
   /// Returns the load of the early tasks among them.
   unplaced_load unplaced() const {
     std::lock_guard hold(lock_);
@@ -113,6 +119,8 @@ class ready_tasks : public task_worth {
  private:
   // How many tasks from the end `take` looks at, and from the beginning `take_passing`.
   static constexpr std::size_t reach = 64;
+  // The priority of the first task where there is none: not above any.
+  static constexpr int nothing = std::numeric_limits<int>::min();
 
   // A task with its predicted time: a thread that takes a batch does not read records that another core wrote.
   struct entry {
@@ -174,10 +182,8 @@ class ready_tasks : public task_worth {
     published_.work_ns.store(work_ns_, std::memory_order_relaxed);
   }
   void note_first() {
-    const standing now = ready_.begins_above(0)                      ? standing::before
-                         : ready_.empty() || ready_.begins_above(-1) ? standing::with
-                                                                     : standing::after;
-    if (now != first_.load(std::memory_order_relaxed)) first_.store(now, std::memory_order_relaxed);
+    const int now = ready_.first_priority(nothing);
+    if (now != first_priority_.load(std::memory_order_relaxed)) first_priority_.store(now, std::memory_order_relaxed);
   }
 
   alignas(64) mutable spin_lock lock_;
@@ -188,8 +194,8 @@ class ready_tasks : public task_worth {
   struct {
     std::atomic<float> worth_ns{0}, work_ns{0};
   } published_;
-  std::atomic<standing> first_{standing::with};
   std::atomic<std::uint32_t> takes_{0};
+  alignas(64) std::atomic<int> first_priority_{nothing};  // read for each task; hardly ever changes
 };
 
 }  // namespace troupe::detail

@@ -102,6 +102,12 @@ class task_queue : public task_worth {
     const bool all = h.pushes() % all_looked_at == 0 || h.size() == handed_tasks::capacity;
     return all ? stealable_ns() : h.stealable_ns(moves_cost());
   }
+  /// True if a task of a higher priority than that one's waits.
+  bool is_overtaken(const task_record& t) const {
+    const int priority = priority_of(t);
+    return first_.begins_above(priority) ||
+           (priority < 0 && any_ring([](const handed_tasks& h) { return h.size() != 0; }));
+  }
   /// Puts a task that was taken and not started back, ahead of those of its priority.
   void put_back(task_record& t) { first_.put_back(t); }
   /// Takes a fair share of the tasks of a lane, but no less work than is worth dividing; returns how many. `out` has

@@ -182,6 +182,12 @@ bool group_actor::work_once(worker& self) {
     std::size_t i = 1;
     while (task_record* t = self.batch.pop()) {
       fetch(++i);
+      if (queue_.is_overtaken(*t)) {  // by one that has come since these were taken
+        mine.ns -= mine.ahead_ns;
+        return_batch(self, nullptr);
+        queue_.put_back(*t);
+        break;
+      }
       mine.begins(t->predicted_ns, self.batch.size());
       run_of_share(self, *t, mine);
       self.done.push(t);

@@ -35,7 +35,6 @@ void make_nodes(recorded_graph& g, std::span<task_record* const> tasks, logic::d
   }
   for (task_record* t : tasks) t->id = t->sequence;
   g.nodes = std::move(nodes);
-  let_nodes_meet(g);
 }
 
 namespace {
@@ -45,43 +44,62 @@ bool is_worth_meeting(std::size_t nodes, std::size_t successors) {
 }
 // With fewer successors it is never worth it.
 constexpr std::uint32_t least_successors = 3;
-}  // namespace
 
-void let_nodes_meet(recorded_graph& g) {
-  const auto edges_of = [&](const replay_node& n) { return std::span(g.successors).subspan(n.first, n.count); };
+// Finds nodes that have not met and have the same successors, but for the last `apart` of each. Adds them to `meetings`.
+void find_meetings(const recorded_graph& g, std::uint32_t apart, std::vector<bool>& have_met,
+                   std::vector<std::vector<std::uint32_t>>& meetings) {
+  const auto edges_of = [&](std::uint32_t node) {
+    const replay_node& n = g.nodes[node];
+    return std::span(g.successors).subspan(n.first, n.count - apart);
+  };
   struct candidate {
     std::uint64_t hash;  // of its successors
     std::uint32_t node;
   };
   std::vector<candidate> all;
   for (std::uint32_t i = 0; i < g.nodes.size(); ++i) {
-    const auto edges = edges_of(g.nodes[i]);
-    if (edges.size() < least_successors) continue;
+    if (have_met[i] || g.nodes[i].count < least_successors + apart) continue;
+    const auto edges = edges_of(i);
     std::uint64_t hash = edges.size();
     for (const std::uint32_t edge : edges) hash = (hash ^ edge) * 0x9e37'79b9'7f4a'7c15u;
     all.push_back({hash, i});
   }
   std::ranges::sort(all, {}, [](const candidate& c) { return std::pair(c.hash, c.node); });
-  std::vector<std::vector<std::uint32_t>> meetings;
   std::vector<std::uint32_t> alike;
   for (auto begin = all.begin(), end = begin; begin != all.end(); begin = end) {
     end = std::find_if(begin, all.end(), [&](const candidate& c) { return c.hash != begin->hash; });
-    const replay_node& first = g.nodes[begin->node];
+    const auto edges = edges_of(begin->node);
     alike.clear();
     for (auto c = begin; c != end; ++c)
-      if (std::ranges::equal(edges_of(g.nodes[c->node]), edges_of(first))) alike.push_back(c->node);
-    if (!is_worth_meeting(alike.size(), first.count)) continue;
+      if (std::ranges::equal(edges_of(c->node), edges)) alike.push_back(c->node);
+    if (!is_worth_meeting(alike.size(), edges.size())) continue;
+    for (const std::uint32_t n : alike) have_met[n] = true;
     meetings.push_back(alike);
   }
+}
+}  // namespace
+
+void let_nodes_meet(recorded_graph& g) {
+  std::vector<bool> have_met(g.nodes.size());
+  std::vector<std::vector<std::uint32_t>> meetings;
+  find_meetings(g, 0, have_met, meetings);
+  const std::size_t whole = meetings.size();
+  // The last is mostly the next task that changes what this one has changed, a step further on.
+  find_meetings(g, 1, have_met, meetings);
   g.meetings = std::vector<node_meeting>(meetings.size());
   for (std::uint32_t i = 0; i < meetings.size(); ++i) {
     const replay_node& first = g.nodes[meetings[i][0]];
     node_meeting& m = g.meetings[i];
     m.initial = static_cast<std::int32_t>(meetings[i].size());
     m.first = first.first;
-    m.count = first.count;
-    for (const std::uint32_t n : meetings[i]) g.nodes[n].meeting = i;
-    for (const std::uint32_t edge : edges_of(first)) g.nodes[edge & ~recorded_graph::data_bit].initial -= m.initial - 1;
+    m.count = first.count - (i < whole ? 0 : 1);
+    for (const std::uint32_t edge : std::span(g.successors).subspan(m.first, m.count))
+      g.nodes[edge & ~recorded_graph::data_bit].initial -= m.initial - 1;
+    for (const std::uint32_t n : meetings[i]) {
+      g.nodes[n].meeting = i;
+      g.nodes[n].first += m.count;
+      g.nodes[n].count -= m.count;
+    }
   }
 }
 
@@ -105,6 +123,7 @@ std::shared_ptr<recorded_graph> build_part(runtime_state& rt, std::unique_ptr<gr
       tasks.push_back(s.task);
     }
     make_nodes(*g, tasks, deps);
+    let_nodes_meet(*g);
     g->part->take_nodes(*g);
   } catch (...) {
     if (g->nodes.empty())  // else the graph releases them

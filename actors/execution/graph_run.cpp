@@ -225,13 +225,12 @@ bool graph_run::count_down(hand& h, std::uint32_t first, std::uint32_t count, bo
 graph_run::wake_hint graph_run::finished(hand& h, std::uint32_t node, bool fine, float wake_ticks) {
   const replay_node& n = graph.nodes[node];
   bool held = false;
-  if (n.meeting == replay_node::alone) {
-    held = count_down(h, n.first, n.count, fine);
-  } else {
+  if (n.meeting != replay_node::alone) {
     node_meeting& all = graph.meetings[n.meeting];
     if (!fine) all.poisoned.store(true, std::memory_order_relaxed);
     if (is_last(all.pending)) held = count_down(h, all.first, all.count, !all.poisoned.load(std::memory_order_relaxed));
   }
+  if (count_down(h, n.first, n.count, fine)) held = true;
   ++h.done;
   ++h.ran;
   if (!held || hungry_.load(std::memory_order_relaxed) != 0) {

@@ -33,8 +33,8 @@ struct replay_node {
 
   task_record* task = nullptr;
   std::int32_t initial = 0;
-  std::uint32_t first = 0, count = 0;  // its successors
-  std::uint32_t meeting = alone;       // of the nodes with just these successors
+  std::uint32_t first = 0, count = 0;  // its successors, but for those that its meeting counts down
+  std::uint32_t meeting = alone;
   std::atomic<std::int32_t> pending{0};
   std::atomic<bool> poisoned{false};
 };

@@ -153,8 +153,8 @@ struct array_options {
 struct task_options {
   /// Executors that may run the task. Intersected with the kernel's bodies.
   scope where{};
-  /// Ready tasks of higher priority start first, however long others wait; equal ones in program order. But a thread
-  /// first ends what it has taken: 80 us of work at most as predicted, more where a kernel suddenly takes longer.
+  /// Ready tasks of higher priority start first, however long others wait; equal ones in program order. A body that has
+  /// begun goes on. A device or another node first ends what it has been handed.
   int priority = 0;
   /// Quantities held while the body runs, on top of those declared on the kernel.
   std::vector<resource> resources{};

@@ -247,6 +247,47 @@ TEST(priority, lets_a_late_task_start_before_those_that_wait_longer) {
   EXPECT_EQ(order, (std::vector<int>{70, 30, 0, 1, 2, 3, 4, -1}));
 }
 
+// A thread takes tasks of a kernel that has been short together; when the first of them suddenly is not, one of a higher
+// priority that comes meanwhile goes before the others all the same.
+TEST(priority, goes_before_what_a_thread_has_taken_and_not_begun) {
+  runtime rt(options{.threads = 1});
+  gate go, busy, begun, end;
+  const test::opener always(go), always_ends(end);
+  std::mutex lock;
+  std::vector<int> order;
+  const auto note = [&](int what) {
+    const std::lock_guard hold(lock);
+    order.push_back(what);
+  };
+  std::atomic<bool> is_long{false};
+  const auto usual = [&](int what) {
+    if (is_long && what == 0) {
+      begun.open();
+      (void)end.pass();
+    }
+    note(what);
+  };
+  for (int i = 0; i < 1000; ++i) rt.spawn(usual, -1);  // so that it is known to be short
+  rt.wait_all();
+  order.clear();
+  rt.spawn([&] {
+    busy.open();
+    (void)go.pass();
+  });
+  ASSERT_TRUE(busy.pass());
+  is_long = true;
+  for (int i = 0; i < 8; ++i) rt.spawn(usual, i);
+  (void)rt.report();  // all are ready
+  go.open();
+  ASSERT_TRUE(begun.pass());
+  rt.spawn(task_options{.priority = 1}, note, 100);
+  rt.spawn(task_options{.priority = -1}, note, -100);
+  (void)rt.report();
+  end.open();
+  rt.wait_all();
+  EXPECT_EQ(order, (std::vector<int>{0, 100, 1, 2, 3, 4, 5, 6, 7, -100}));
+}
+
 TEST(priority, decides_who_gets_a_scarce_quantity_first) {
   runtime rt(options{.threads = 2, .resources = {{"io", 1}}});
   gate go, busy;

@@ -4,6 +4,8 @@
 #include "actors/logic/data/dependencies.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <new>
 #include <string>
 #include <unordered_set>
@@ -265,20 +267,16 @@ void dependencies::order_part(task_record& task, tile_history& s, const box4& ti
   fragment_list& parts = *s.parts;
   const bool whole = where == tile_box;
   const bool look = whole ? parts.are_many() : parts.is_time_to_look();
-  if (look) parts.remove_if([this](const fragment& f) { return !f.writes && !alive(f.task); });
+  if (look) drop_readers(parts);
   if (reads && !is_written(parts, where)) {
     if (recorded_)
       s.outside_read = true;
     else
       complain_uninitialized(task, array, where);
   }
-  parts.each_in(where, [&](const fragment& f) {
-    if (!f.writes && !writes) return;
-    if (reads && f.writes && f.poison) around_.fail(task, f.poison, false);
-    link(f.task, task, reads && f.writes);
-  });
+  link_part(task, parts, where, reads, writes);
   if (!writes) {
-    parts.add({where, {&task, task.sequence}, false, nullptr});
+    parts.add({where, {&task, task.sequence}, false, nullptr, parts.next_age()});
   } else if (whole) {  // the tile has one writer again
     s.parts.reset();
     s.readers.clear();
@@ -292,11 +290,61 @@ void dependencies::order_part(task_record& task, tile_history& s, const box4& ti
   if (look) unite(s, tile_box);
 }
 
+// Links a task to the earlier ones that have accessed a box, but for those that the younger ones among these have waited
+// for: a reader for the writers that it overlaps, a writer for the readers. Otherwise steps in parts of one tile, of which
+// no part is as large as what is read, would each come after all steps before.
+void dependencies::link_part(task_record& task, fragment_list& parts, const box4& where, bool reads, bool writes) {
+  constexpr std::size_t compared = 64;  // more are linked as they are found
+  std::array<const fragment*, compared> writers, readers;
+  std::size_t writer_count = 0, reader_count = 0;
+  const auto link_to = [&](const fragment& f) {
+    if (reads && f.writes && f.poison) around_.fail(task, f.poison, false);
+    link(f.task, task, reads && f.writes);
+  };
+  parts.each_in(where, [&](const fragment& f) {
+    if (!f.writes && !writes) return;
+    if (writer_count + reader_count == compared)
+      link_to(f);
+    else
+      (f.writes ? writers[writer_count++] : readers[reader_count++]) = &f;
+  });
+  std::size_t linked = 0;  // of the readers
+  for (std::size_t i = 0; i < reader_count; ++i) {
+    const fragment& r = *readers[i];
+    const box4 both = intersect(r.where, where);
+    index_t left = both.volume();
+    for (std::size_t k = 0; k < writer_count && left != 0; ++k)
+      if (writers[k]->age > r.age) left -= intersect(writers[k]->where, both).volume();
+    if (left == 0) continue;
+    link_to(r);
+    readers[linked++] = &r;
+  }
+  for (std::size_t i = 0; i < writer_count; ++i) {
+    const fragment& w = *writers[i];
+    const auto has_waited = [&](const fragment* r) { return r->age > w.age && overlap(r->where, w.where); };
+    if (reads || std::none_of(readers.begin(), readers.begin() + linked, has_waited)) link_to(w);
+  }
+}
+
+// Drops the readers that have ended, and those whose boxes younger writers cover: who comes next waits for these.
+void dependencies::drop_readers(fragment_list& parts) {
+  parts.each([&](fragment& f) {
+    if (f.writes) return;
+    index_t left = alive(f.task) ? f.where.volume() : 0;
+    if (left != 0)
+      parts.each_in(f.where, [&](const fragment& w) {
+        if (w.writes && w.age > f.age) left -= intersect(w.where, f.where).volume();
+      });
+    f.is_over = left == 0;
+  });
+  parts.remove_if([](const fragment& f) { return f.is_over; });
+}
+
 // Makes boxes of a tile that had one writer, or none.
 void dependencies::divide(tile_history& s, const box4& tile_box) {
   s.parts = std::make_unique<fragment_list>(tile_box);
-  if (s.valid) s.parts->add({tile_box, s.writer, true, s.poison});
-  for (const task_ref& r : s.readers) s.parts->add({tile_box, r, false, nullptr});
+  if (s.valid) s.parts->add({tile_box, s.writer, true, s.poison, s.parts->next_age()});
+  for (const task_ref& r : s.readers) s.parts->add({tile_box, r, false, nullptr, s.parts->next_age()});
   s.readers.clear();
   s.writer = {};
   s.poison = nullptr;
@@ -317,11 +365,11 @@ void dependencies::overwrite(fragment_list& parts, const box4& where, const task
   std::vector<fragment> cut;
   parts.remove_in(where, [&](const fragment& f) {
     if (!f.writes) return where.contains(f.where);
-    subtract(f.where, where, [&](const box4& rest) { cut.push_back({rest, f.task, true, f.poison}); });
+    subtract(f.where, where, [&](const box4& rest) { cut.push_back({rest, f.task, true, f.poison, f.age}); });
     return true;
   });
   for (fragment& f : cut) parts.add(std::move(f));
-  parts.add({where, writer, true, nullptr});
+  parts.add({where, writer, true, nullptr, parts.next_age()});
 }
 
 // Makes parts that are all written, finished and without failure one valid tile again, with the readers that are left.

@@ -212,6 +212,8 @@ class dependencies {
   void order_whole(task_record&, tile_history&, bool reads, bool writes, array_core&, std::uint32_t tile);
   void order_part(task_record&, tile_history&, const box4& tile_box, const box4& where, bool reads, bool writes,
                   array_core&);
+  void link_part(task_record&, detail::fragment_list&, const box4& where, bool reads, bool writes);
+  void drop_readers(detail::fragment_list&);
   void divide(tile_history&, const box4& tile_box);
   static bool is_written(detail::fragment_list&, const box4& where);
   static void overwrite(detail::fragment_list&, const box4& where, const detail::task_ref& writer);

@@ -23,6 +23,8 @@ struct fragment {
   task_ref task;
   bool writes = false;
   std::exception_ptr poison;  // the writer failed
+  std::uint64_t age = 0;      // the younger of two accesses has the higher one; that of a box that was cut stays
+  bool is_over = false;       // nobody needs to wait for it any more
 };
 
 /// The fragments of one tile, in no order. No function that is passed in may change the list.
@@ -32,6 +34,8 @@ class fragment_list {
   explicit fragment_list(const logic::box4& tile) : tile_(tile) {}
 
   std::size_t size() const { return count_; }
+  /// Returns the age of the next access.
+  std::uint64_t next_age() { return ++newest_; }
   void add(fragment);
   /// Calls `f(fragment)` for each.
   template <class F>
@@ -148,6 +152,7 @@ class fragment_list {
   std::vector<slot> slots_;
   std::uint32_t unused_ = none;
   std::size_t count_ = 0, changes_ = 0, looked_at_ = few;
+  std::uint64_t newest_ = 0;  // age
   int along_ = 0;
   std::vector<level> levels_;         // the shortest cells first
   std::vector<std::uint32_t> cells_;  // of all levels: the first slot of each; empty: there are few fragments

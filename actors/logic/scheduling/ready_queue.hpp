@@ -78,15 +78,16 @@ class ready_queue {
     }
     return nullptr;
   }
-  /// True if the first entry has a higher priority than that.
-  bool begins_above(int priority) {
+  /// Returns the priority of the first entry; `none` without one.
+  int first_priority(int none) {
     for (auto& l : lanes_) {
-      if (l.priority <= priority) return false;
       while (!l.items.empty() && !l.items.at(0)) l.items.pop_front();
-      if (!l.items.empty()) return true;
+      if (!l.items.empty()) return l.priority;
     }
-    return false;
+    return none;
   }
+  /// True if the first entry has a higher priority than that.
+  bool begins_above(int priority) { return first_priority(priority) > priority; }
   /// Takes out those among the first `reach` entries that `wanted` accepts; calls `take(v)` for each.
   template <class Wanted, class Take>
   void take_first(std::size_t reach, Wanted&& wanted, Take&& take) {

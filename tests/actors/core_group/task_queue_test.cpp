@@ -346,6 +346,29 @@ TEST_F(queue_of, tasks_in_lanes_gives_those_of_a_higher_priority_before_and_of_a
   EXPECT_EQ(out[0], low[0]);
 }
 
+TEST_F(queue_of, tasks_tells_of_a_task_whether_one_of_a_higher_priority_waits) {
+  task_queue q(1);
+  const auto usual = tasks(2, 1'000), ones = tasks(2, 1'000), low = tasks(1, 1'000);
+  task_extra urgent, late;
+  urgent.options.priority = 1;
+  late.options.priority = -1;
+  for (task_record* t : ones) t->extra = &urgent;
+  low[0]->extra = &late;
+  const auto overtaken = [&] {
+    return std::vector<bool>{q.is_overtaken(*ones[1]), q.is_overtaken(*usual[1]), q.is_overtaken(*low[0])};
+  };
+  EXPECT_EQ(overtaken(), (std::vector<bool>{false, false, false})) << "nothing waits";
+  q.push_own(std::span(usual).first(1), 0);
+  EXPECT_EQ(overtaken(), (std::vector<bool>{false, false, true})) << "in a lane of a worker's";
+  ASSERT_EQ(q.take_batch(out), 1u);
+  q.push(std::span(usual).first(1));
+  EXPECT_EQ(overtaken(), (std::vector<bool>{false, false, true}));
+  q.push(std::span(ones).first(1));
+  EXPECT_EQ(overtaken(), (std::vector<bool>{false, true, true}));
+  while (q.take_batch(out) != 0) continue;
+  EXPECT_EQ(overtaken(), (std::vector<bool>{false, false, false}));
+}
+
 TEST_F(queue_of, tasks_that_were_handed_over_counts_and_gives_them_as_those_of_lanes) {
   task_queue q(1);
   const auto a = tasks(3, 1'000), b = tasks(2, 1'000), c = tasks(1, 1'000), own = tasks(1, 1'000);

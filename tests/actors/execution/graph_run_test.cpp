@@ -101,20 +101,27 @@ TEST(graph_run, poisons_exactly_what_a_path_of_data_edges_reaches) {
   }
 }
 
-// Steps of 1 to 12 nodes, each of which needs all of the step before, by data or not, and now and then an odd edge.
+// Steps of 1 to 12 nodes, each of which needs all of the step before, by data or not, some of these twice; now and then
+// with an odd edge, or one from a node two steps before.
 struct steps_of_all {
   std::uint32_t nodes = 0;
   std::vector<edge> edges{};
 };
 steps_of_all random_steps(std::uint32_t steps, std::mt19937& random) {
   steps_of_all made;
-  std::uint32_t before = 0, begin = 0;
+  std::uint32_t before = 0, begin = 0, before_that = 0;
   for (std::uint32_t s = 0; s < steps; ++s) {
     const auto width = static_cast<std::uint32_t>(1 + random() % 12);
-    const bool data = random() % 2 == 0, odd = random() % 3 == 0;
-    for (std::uint32_t to = made.nodes; to < made.nodes + width; ++to)
-      for (std::uint32_t from = begin; from < begin + before; ++from)
+    const bool data = random() % 2 == 0, odd = random() % 3 == 0, twice = random() % 4 == 0, far = random() % 3 == 0;
+    for (std::uint32_t to = made.nodes; to < made.nodes + width; ++to) {
+      const std::uint32_t own = to - made.nodes;
+      if (far && own < begin - before_that) made.edges.push_back({before_that + own, to, true});
+      for (std::uint32_t from = begin; from < begin + before; ++from) {
+        if (twice) made.edges.push_back({from, to, false});
         if (!odd || random() % 8 != 0) made.edges.push_back({from, to, data != (odd && random() % 8 == 0)});
+      }
+    }
+    before_that = begin;
     begin = made.nodes;
     before = width;
     made.nodes += width;
@@ -201,8 +208,9 @@ TEST(graph_run, sends_a_helper_away_who_finds_nothing_while_the_owner_works) {
   EXPECT_FALSE(next(run, owner, n, true));
 }
 
-// Runs it five times with three helpers: every node once and after its predecessors.
-void run_with_helpers(made_graph& g) {
+// Runs it five times with three helpers: every node once and after its predecessors. `fails(n)` says which bodies fail.
+template <class Fails>
+void run_with_helpers(made_graph& g, const Fails& fails) {
   const std::size_t nodes = g.graph.nodes.size();
   for (int round = 0; round < 5; ++round) {
     graph_run run(g.graph, 4);
@@ -216,7 +224,7 @@ void run_with_helpers(made_graph& g) {
         for (const std::uint32_t p : before[n])
           if (times[p].load(std::memory_order_acquire) == 0) ++early;
         times[n].fetch_add(1, std::memory_order_release);
-        run.finished(hand, n, true, wake_ticks);
+        run.finished(hand, n, !g.graph.nodes[n].poisoned.load() && !fails(n), wake_ticks);
       }
     };
     graph_run::hand& owners = run.take_hand();
@@ -241,16 +249,27 @@ void run_with_helpers(made_graph& g) {
 TEST(graph_run, with_helpers_runs_every_node_once_and_in_order) {
   std::mt19937 random(23);
   made_graph g(3000, random_edges(3000, random));
-  run_with_helpers(g);
+  run_with_helpers(g, [](auto) { return false; });
 }
 
-TEST(graph_run, with_helpers_runs_nodes_that_meet_once_and_in_order) {
+TEST(graph_run, with_helpers_runs_nodes_that_meet_once_and_in_order_and_fails_what_a_failure_reaches) {
   std::mt19937 random(25);
   const steps_of_all made = random_steps(400, random);
-  made_graph g(made.nodes, made.edges);
+  made_graph plain(made.nodes, made.edges), g(made.nodes, made.edges);
   let_nodes_meet(g.graph);
   ASSERT_GT(g.graph.meetings.size(), 100u);
-  run_with_helpers(g);
+  std::vector<bool> fails(made.nodes);
+  for (std::size_t n = 0; n < made.nodes; ++n) fails[n] = random() % 400 == 0;
+  const auto does_fail = [&](std::uint32_t n) { return fails[n]; };
+  run_alone(plain.graph, does_fail);
+  run_with_helpers(g, does_fail);
+  std::size_t poisoned = 0;
+  for (std::size_t n = 0; n < made.nodes; ++n) {
+    poisoned += plain.graph.nodes[n].poisoned.load() ? 1u : 0u;
+    ASSERT_EQ(g.graph.nodes[n].poisoned.load(), plain.graph.nodes[n].poisoned.load()) << "node " << n;
+  }
+  EXPECT_GT(poisoned, 0u);
+  EXPECT_LT(poisoned, made.nodes - 100u);
 }
 
 // Nodes that a fork releases, and those that a thread holds while its body is long, are anybody's: the old way was to

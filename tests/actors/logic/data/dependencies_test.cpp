@@ -207,6 +207,39 @@ TEST_F(dependencies, keeps_the_parts_of_a_tile_bounded_when_small_writes_go_roun
   EXPECT_LE(a.states[0].parts ? a.states[0].parts->size() : 0u, 128u);
 }
 
+// Two arrays of one tile in turn, in parts: who overwrites a part comes after its readers of the step before, and not
+// also after those of all steps before, nor after its writer, which these have waited for.
+TEST_F(dependencies, makes_as_many_edges_in_the_last_step_as_in_the_second_where_steps_share_a_tile) {
+  constexpr int width = 8, steps = 12;
+  for (const int reach : {1, width}) {
+    array_core* const two[] = {&world.array({width}, {width}), &world.array({width}, {width})};
+    for (int step = 0; step < steps; ++step)
+      for (int i = 0; i < width; ++i) {
+        const box4 read = line(std::max(0, i - reach), std::min(width, i + reach + 1));
+        const task_record& t =
+            world.submitted({{two[step % 2], reads, read}, {two[1 - step % 2], writes, line(i, i + 1)}});
+        const auto neighbours = static_cast<std::int32_t>(read.hi[0] - read.lo[0]);
+        // As long as the whole tile had one writer, a read of a part counted as one of the whole.
+        ASSERT_EQ(t.pending, step == 0 ? 0 : step == 1 ? width : neighbours) << reach << ", step " << step << ", " << i;
+      }
+    world.complete_all();
+  }
+}
+
+TEST_F(dependencies, makes_a_write_wait_for_what_is_left_of_a_read_that_was_overwritten_in_part) {
+  array_core& a = world.array({8}, {8});
+  task_record& all = on(a, reads, line(0, 8));
+  task_record& left = on(a, writes, line(0, 4));
+  task_record& right = on(a, writes, line(3, 8));
+  EXPECT_EQ(left.pending, 1);
+  EXPECT_EQ(right.pending, 2) << "after the reader, and after who has overwritten the other part";
+  task_record& again = on(a, writes, line(0, 3));
+  EXPECT_EQ(again.pending, 1) << "after the writer only, which has waited for the reader";
+  world.complete(all);
+  EXPECT_TRUE(world.is_ready(left));
+  EXPECT_FALSE(world.is_ready(again));
+}
+
 // In steps in which each task reads what all of the step before have written, a task comes after each of these as a
 // reader of its inputs, and after the same ones as it overwrites what they have read.
 TEST_F(dependencies, makes_one_edge_to_a_task_that_is_found_as_a_writer_and_as_a_reader) {
