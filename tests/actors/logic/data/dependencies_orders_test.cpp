@@ -6,6 +6,7 @@
 // one of them writes it. Readiness may be later than the model's where a tile is tracked as a whole, never earlier.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
 #include <set>
 #include <stdexcept>
@@ -240,6 +241,52 @@ TEST(random_order, of_long_programs_keeps_every_conflict_and_ends) {
       ++done;
     }
     for (const task_record* t : r.tasks) ASSERT_FALSE(t->error);
+  }
+}
+
+// Boxes of one tile, hundreds at a time: more than are compared with each other, and than are looked through one by one.
+TEST(random_order, of_boxes_of_a_large_tile_keeps_every_conflict_and_ends) {
+  constexpr index_t side = 24;
+  constexpr std::size_t tasks = 500;
+  std::mt19937 random(18);
+  const auto below = [&](index_t n) { return static_cast<index_t>(random() % static_cast<unsigned>(n)); };
+  for (int i = 0; i < 24; ++i) {
+    const index_t longest = i % 3 == 0 ? 3 : i % 3 == 1 ? 10 : side;
+    const int submits = i % 2 == 0 ? 100 : 70;  // per cent; 100: all before the first completes
+    graph_world world;
+    array_core& a = world.array({side, side}, {side, side});
+    std::vector<graph_world::use> script;
+    std::vector<task_record*> made;
+    std::vector<bool> retired(tasks, false);
+    std::map<const task_record*, std::size_t> number;
+    const auto submit = [&] {
+      // Reads of the whole tile now and then, as of steps that need all of the step before.
+      const bool whole = random() % 16 == 0;
+      const index_t y = whole ? 0 : below(side), x = whole ? 0 : below(side);
+      const index_t h = whole ? side : std::min(side - y, 1 + below(longest)),
+                    w = whole ? side : std::min(side - x, 1 + below(longest));
+      const auto mode = whole ? access_mode::read : static_cast<access_mode>(random() % 3);
+      script.push_back({&a, mode, test::plane(y, y + h, x, x + w)});
+      made.push_back(&world.submitted({script.back()}));
+      number[made.back()] = made.size() - 1;
+    };
+    for (std::size_t done = 0; done < tasks;) {
+      if (made.size() < tasks && (world.ready.empty() || static_cast<int>(random() % 100) < submits)) {
+        submit();
+        continue;
+      }
+      ASSERT_FALSE(world.ready.empty()) << "seed 18, program " << i << " stands still";
+      task_record* const t = world.ready[random() % world.ready.size()];
+      const std::size_t at = number[t];
+      for (std::size_t before = 0; before < at; ++before)
+        ASSERT_FALSE(!retired[before] && (is_write(script[before].mode) || is_write(script[at].mode)) &&
+                     troupe::logic::overlap(script[before].where, script[at].where))
+            << "seed 18, program " << i << ": task " << at << " is ready before " << before << " has ended";
+      retired[at] = true;
+      world.complete(*t);
+      ++done;
+    }
+    for (const task_record* t : made) ASSERT_FALSE(t->error);
   }
 }
 
