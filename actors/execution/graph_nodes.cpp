@@ -45,7 +45,7 @@ bool is_worth_meeting(std::size_t nodes, std::size_t successors) {
 // With fewer successors it is never worth it.
 constexpr std::uint32_t least_successors = 3;
 
-// Finds nodes that have not met and have the same successors, but for the last `apart` of each. Adds them to `meetings`.
+// Finds nodes that have not met and have the same successors but for the last `apart` of each; adds them to `meetings`.
 void find_meetings(const recorded_graph& g, std::uint32_t apart, std::vector<bool>& have_met,
                    std::vector<std::vector<std::uint32_t>>& meetings) {
   const auto edges_of = [&](std::uint32_t node) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A precompiled header that comes from the compiler cache must be of the headers as they are: comments, spaces, macros and
-# what `#if 0` leaves out included. GCC tells by a header's whole text whether the precompiled one has it already; one made
-# from another text has it compiled twice in spite of `#pragma once`, or has old macros.
+# A precompiled header that comes from the compiler cache must be of the headers as they are: comments, spaces, macros
+# and what `#if 0` leaves out included. GCC tells by a header's whole text whether the precompiled one has it already; one
+# made from another text has it compiled twice in spite of `#pragma once`, or has old macros.
 #
 #   cached_headers.sh LAUNCHER... COMPILER   as the build calls them; a launcher that caches nothing passes
 #
@@ -20,11 +20,13 @@ files=0
 # VALUE.
 compile() {
   files=$((files + 1))
-  printf '%s\nstatic_assert(number == %s);\nint of_%s(user u) { return u.first.value; }\n' "$includes" "$1" "$files" > use.cpp
+  printf '%s\nstatic_assert(number == %s);\nint of_%s(user u) { return u.first.value; }\n' "$includes" "$1" "$files" \
+    > use.cpp
   rm -f all.hpp.gch
   "${compiler[@]}" -I. -fpch-preprocess -x c++-header -include "$tree/all.hpp" -MD -MF all.hpp.gch.d -o all.hpp.gch \
     -c all.cpp &&
-    "${compiler[@]}" -I. -fpch-preprocess -Winvalid-pch -Werror -include "$tree/all.hpp" -MD -MF use.o.d -o use.o -c use.cpp
+    "${compiler[@]}" -I. -fpch-preprocess -Winvalid-pch -Werror -include "$tree/all.hpp" -MD -MF use.o.d -o use.o \
+      -c use.cpp
 }
 
 # header TEXT...: writes a header of these lines; the cache trusts only what is older than the compilation.
