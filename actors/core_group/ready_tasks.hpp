@@ -31,12 +31,15 @@ class ready_tasks : public task_worth {
     }
     note_added();
   }
-  /// Puts a task that was taken and not started back, ahead of those of its priority.
-  void put_back(task_record& t) {
+  /// Puts tasks that were taken and not started back, in their order and ahead of those of their priorities.
+  void put_back(std::span<task_record* const> tasks) {
+    if (tasks.empty()) return;
     std::lock_guard hold(lock_);
-    const entry e = entry_of(t);
-    ready_.push_front(e, priority_of(t));
-    came(e);
+    for (std::size_t i = tasks.size(); i != 0; --i) {
+      const entry e = entry_of(*tasks[i - 1]);
+      ready_.push_front(e, priority_of(*tasks[i - 1]));
+      came(e);
+    }
     note_added();
   }
   /// Takes a fair share of the tasks for one of so many `takers`, but no less work than is worth dividing; returns how

@@ -1,6 +1,9 @@
 // What this file is for: ended bodies of a core group are reported; a thread gives back what it does not get to.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <span>
+
 #include "actors/core_group/actor.hpp"
 #include "actors/placement/placement.hpp"
 
@@ -32,14 +35,10 @@ void group_actor::report_done(worker& self, executor* looks_next) {
 // run. True if the awaited task was among them: it stays with this thread.
 bool group_actor::return_batch(worker& self, const task_record* awaited) {
   task_record* back[worker::ring::capacity];
-  bool found = false;
-  for (std::size_t i = self.batch.pop_all(back); i != 0; --i) {
-    if (back[i - 1] == awaited)
-      found = true;
-    else
-      queue_.put_back(*back[i - 1]);
-  }
-  return found;
+  const std::span all(back, self.batch.pop_all(back));
+  const auto rest = std::remove(all.begin(), all.end(), awaited);
+  queue_.put_back({all.begin(), rest});
+  return rest != all.end();
 }
 
 // Offers nodes of recorded graphs that the thread holds to others: a thread that waits inside a body must keep none.

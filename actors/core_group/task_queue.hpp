@@ -108,8 +108,8 @@ class task_queue : public task_worth {
     return first_.begins_above(priority) ||
            (priority < 0 && any_ring([](const handed_tasks& h) { return h.size() != 0; }));
   }
-  /// Puts a task that was taken and not started back, ahead of those of its priority.
-  void put_back(task_record& t) { first_.put_back(t); }
+  /// Puts tasks that were taken and not started back, in their order and ahead of those of their priorities.
+  void put_back(std::span<task_record* const> tasks) { first_.put_back(tasks); }
   /// Takes a fair share of the tasks of a lane, but no less work than is worth dividing; returns how many. `out` has
   /// room for batch_max.
   std::size_t take_batch(task_record** out, sums* of = nullptr, lane_preference p = {}) {

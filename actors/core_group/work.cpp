@@ -82,7 +82,8 @@ void group_actor::release_successors(worker& self, task_record& t, task_queue::s
   });
   if (others || takes_long(t, mine)) mine.open = false;
   std::size_t kept = 0;
-  while (kept < n && sorted && !parking_.slot_wanted() && placement_.releases_early() &&
+  const bool may_keep = sorted && (task_queue::priority_of(t) >= 0 || self.batch.size() == 0);  // not behind late ones
+  while (kept < n && may_keep && !parking_.slot_wanted() && placement_.releases_early() &&
          queue_.is_to_keep(mine, self.batch.size())) {
     if (mine.kept++ == 0) mine.kept_since = ticks();
     prefetch<record_lines>(ready[kept]);
@@ -180,12 +181,19 @@ bool group_actor::work_once(worker& self) {
     }
     self.done.push(got[0]);
     std::size_t i = 1;
-    while (task_record* t = self.batch.pop()) {
+    for (std::uint64_t reported = begin;;) {
+      // What waits for the report of an end must not wait for tasks that take longer than predicted, too.
+      if (!mine.open && static_cast<double>(ticks() - reported) * tick_ns_ > task_queue::batch_ns) {
+        report_done(self, nullptr);
+        reported = ticks();
+      }
+      task_record* const t = self.batch.pop();
+      if (!t) break;
       fetch(++i);
       if (queue_.is_overtaken(*t)) {  // by one that has come since these were taken
         mine.ns -= mine.ahead_ns;
         return_batch(self, nullptr);
-        queue_.put_back(*t);
+        queue_.put_back({&t, 1});
         break;
       }
       mine.begins(t->predicted_ns, self.batch.size());

@@ -27,8 +27,8 @@ struct nothing_runs final : logic::dependencies::callbacks {
 /// know nothing of each other any more.
 void make_nodes(recorded_graph&, std::span<task_record* const> tasks, logic::dependencies&);
 
-/// Lets nodes meet that have the same successors but for the last, where that saves at least half of the counting. To be
-/// called once, after make_nodes.
+/// Lets nodes meet that have the same successors but for the last, where that saves at least half of the counting. To
+/// be called once, after make_nodes.
 void let_nodes_meet(recorded_graph&);
 
 /// A step of a part, in program order: a call, or a node that sends or takes a crossing.

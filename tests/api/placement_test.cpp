@@ -288,6 +288,54 @@ TEST(priority, goes_before_what_a_thread_has_taken_and_not_begun) {
   EXPECT_EQ(order, (std::vector<int>{0, 100, 1, 2, 3, 4, 5, 6, 7, -100}));
 }
 
+// The urgent task waits for one of those that a thread has taken together, and of which the next take long.
+TEST(priority, goes_before_the_rest_of_the_batch_that_made_it_ready) {
+  using namespace std::chrono_literals;
+  for (const int usual_priority : {0, -1}) {
+    runtime rt(options{.threads = 1});
+    auto a = rt.filled<int>({1}, tiles(1), 0, "a");
+    gate go, busy;
+    const test::opener always(go);
+    std::mutex lock;
+    std::vector<int> order;
+    std::atomic<bool> is_long{false};
+    const auto usual = [&](int what) {
+      const auto until = std::chrono::steady_clock::now() + 1ms;
+      while (is_long && std::chrono::steady_clock::now() < until) continue;
+      const std::lock_guard hold(lock);
+      order.push_back(what);
+    };
+    for (int i = 0; i < 1000; ++i) rt.spawn(task_options{.priority = usual_priority}, usual, -1);
+    rt.wait_all();
+    order.clear();
+    rt.spawn([&] {
+      busy.open();
+      (void)go.pass();
+    });
+    ASSERT_TRUE(busy.pass());
+    is_long = true;
+    rt.spawn(
+        task_options{.priority = usual_priority},
+        [&](view<int, 1> v) {
+          v(0) = 1;
+          usual(0);
+        },
+        write(a));
+    for (int i = 1; i <= 8; ++i) rt.spawn(task_options{.priority = usual_priority}, usual, i);
+    rt.spawn(
+        task_options{.priority = 1},
+        [&](view<const int, 1>) {
+          const std::lock_guard hold(lock);
+          order.push_back(100);
+        },
+        read(a));
+    (void)rt.report();
+    go.open();
+    rt.wait_all();
+    EXPECT_EQ(order, (std::vector<int>{0, 100, 1, 2, 3, 4, 5, 6, 7, 8})) << usual_priority;
+  }
+}
+
 TEST(priority, decides_who_gets_a_scarce_quantity_first) {
   runtime rt(options{.threads = 2, .resources = {{"io", 1}}});
   gate go, busy;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A precompiled header that comes from the compiler cache must be of the headers as they are: comments, spaces, macros
-# and what `#if 0` leaves out included. GCC tells by a header's whole text whether the precompiled one has it already; one
-# made from another text has it compiled twice in spite of `#pragma once`, or has old macros.
+# and what `#if 0` leaves out included. GCC tells by a header's whole text whether the precompiled one has it already;
+# one made from another text has it compiled twice in spite of `#pragma once`, or has old macros.
 #
 #   cached_headers.sh LAUNCHER... COMPILER   as the build calls them; a launcher that caches nothing passes
 #

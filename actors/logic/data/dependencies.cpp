@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <new>
+#include <span>
 #include <string>
 #include <unordered_set>
 
@@ -267,7 +268,7 @@ void dependencies::order_part(task_record& task, tile_history& s, const box4& ti
   fragment_list& parts = *s.parts;
   const bool whole = where == tile_box;
   const bool look = whole ? parts.are_many() : parts.is_time_to_look();
-  if (look) drop_readers(parts);
+  if (look) parts.remove_if([this](const fragment& f) { return !f.writes && !alive(f.task); });
   if (reads && !is_written(parts, where)) {
     if (recorded_)
       s.outside_read = true;
@@ -290,54 +291,44 @@ void dependencies::order_part(task_record& task, tile_history& s, const box4& ti
   if (look) unite(s, tile_box);
 }
 
-// Links a task to the earlier ones that have accessed a box, but for those that the younger ones among these have waited
-// for: a reader for the writers that it overlaps, a writer for the readers. Otherwise steps in parts of one tile, of which
+// Links a task to the earlier ones that have accessed a box, but for those that a younger one among these has waited
+// for: a writer for the readers that it overlaps, a reader for the writers. Otherwise steps in parts of one tile, of which
 // no part is as large as what is read, would each come after all steps before.
 void dependencies::link_part(task_record& task, fragment_list& parts, const box4& where, bool reads, bool writes) {
-  constexpr std::size_t compared = 64;  // more are linked as they are found
-  std::array<const fragment*, compared> writers, readers;
-  std::size_t writer_count = 0, reader_count = 0;
+  constexpr std::size_t compared = 64;
+  std::array<const fragment*, compared> writers, readers, linked;
+  std::size_t writer_count = 0, reader_count = 0, linked_count = 0;
   const auto link_to = [&](const fragment& f) {
     if (reads && f.writes && f.poison) around_.fail(task, f.poison, false);
     link(f.task, task, reads && f.writes);
   };
+  const auto waited_for = [](std::span<const fragment*> by, const fragment& f) {
+    return std::any_of(by.begin(), by.end(),
+                       [&](const fragment* y) { return y->age > f.age && overlap(y->where, f.where); });
+  };
   parts.each_in(where, [&](const fragment& f) {
-    if (!f.writes && !writes) return;
-    if (writer_count + reader_count == compared)
-      link_to(f);
-    else
-      (f.writes ? writers[writer_count++] : readers[reader_count++]) = &f;
+    if (f.writes) {
+      if (writer_count < compared)
+        writers[writer_count++] = &f;
+      else
+        link_to(f);
+    } else if (writes && reader_count++ < compared) {
+      readers[reader_count - 1] = &f;
+    }
   });
-  std::size_t linked = 0;  // of the readers
-  for (std::size_t i = 0; i < reader_count; ++i) {
-    const fragment& r = *readers[i];
-    const box4 both = intersect(r.where, where);
-    index_t left = both.volume();
-    for (std::size_t k = 0; k < writer_count && left != 0; ++k)
-      if (writers[k]->age > r.age) left -= intersect(writers[k]->where, both).volume();
-    if (left == 0) continue;
+  const auto link_reader = [&](const fragment& r) {
+    if (waited_for(std::span(writers).first(writer_count), r)) return;
     link_to(r);
-    readers[linked++] = &r;
-  }
-  for (std::size_t i = 0; i < writer_count; ++i) {
-    const fragment& w = *writers[i];
-    const auto has_waited = [&](const fragment* r) { return r->age > w.age && overlap(r->where, w.where); };
-    if (reads || std::none_of(readers.begin(), readers.begin() + linked, has_waited)) link_to(w);
-  }
-}
-
-// Drops the readers that have ended, and those whose boxes younger writers cover: who comes next waits for these.
-void dependencies::drop_readers(fragment_list& parts) {
-  parts.each([&](fragment& f) {
-    if (f.writes) return;
-    index_t left = alive(f.task) ? f.where.volume() : 0;
-    if (left != 0)
-      parts.each_in(f.where, [&](const fragment& w) {
-        if (w.writes && w.age > f.age) left -= intersect(w.where, f.where).volume();
-      });
-    f.is_over = left == 0;
-  });
-  parts.remove_if([](const fragment& f) { return f.is_over; });
+    if (linked_count < compared) linked[linked_count++] = &r;
+  };
+  if (reader_count <= compared)
+    for (std::size_t i = 0; i < reader_count; ++i) link_reader(*readers[i]);
+  else
+    parts.each_in(where, [&](const fragment& f) {
+      if (!f.writes) link_reader(f);
+    });
+  for (std::size_t i = 0; i < writer_count; ++i)
+    if (reads || !waited_for(std::span(linked).first(linked_count), *writers[i])) link_to(*writers[i]);
 }
 
 // Makes boxes of a tile that had one writer, or none.
@@ -360,13 +351,18 @@ bool dependencies::is_written(fragment_list& parts, const box4& where) {
   return covered == where.volume();
 }
 
-// Cuts the boxes of older writers; readers whose boxes are covered come before the new writer and are dropped.
+// Cuts the boxes of older accesses: who comes next there waits for the new writer, which has waited for them. Readers
+// are not cut into many, as each small write would cut a large one again.
 void dependencies::overwrite(fragment_list& parts, const box4& where, const task_ref& writer) {
+  constexpr std::size_t readers_halved = 256;  // up to so many boxes in the tile
   std::vector<fragment> cut;
   parts.remove_in(where, [&](const fragment& f) {
-    if (!f.writes) return where.contains(f.where);
-    subtract(f.where, where, [&](const box4& rest) { cut.push_back({rest, f.task, true, f.poison, f.age}); });
-    return true;
+    const std::size_t before = cut.size();
+    subtract(f.where, where, [&](const box4& rest) { cut.push_back({rest, f.task, f.writes, f.poison, f.age}); });
+    const std::size_t boxes = cut.size() - before;
+    if (f.writes || boxes < 2 || (boxes == 2 && parts.size() < readers_halved)) return true;
+    cut.resize(before);
+    return false;
   });
   for (fragment& f : cut) parts.add(std::move(f));
   parts.add({where, writer, true, nullptr, parts.next_age()});

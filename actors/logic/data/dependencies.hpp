@@ -213,7 +213,6 @@ class dependencies {
   void order_part(task_record&, tile_history&, const box4& tile_box, const box4& where, bool reads, bool writes,
                   array_core&);
   void link_part(task_record&, detail::fragment_list&, const box4& where, bool reads, bool writes);
-  void drop_readers(detail::fragment_list&);
   void divide(tile_history&, const box4& tile_box);
   static bool is_written(detail::fragment_list&, const box4& where);
   static void overwrite(detail::fragment_list&, const box4& where, const detail::task_ref& writer);

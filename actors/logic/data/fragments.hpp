@@ -24,7 +24,6 @@ struct fragment {
   bool writes = false;
   std::exception_ptr poison;  // the writer failed
   std::uint64_t age = 0;      // the younger of two accesses has the higher one; that of a box that was cut stays
-  bool is_over = false;       // nobody needs to wait for it any more
 };
 
 /// The fragments of one tile, in no order. No function that is passed in may change the list.

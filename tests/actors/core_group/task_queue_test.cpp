@@ -129,7 +129,7 @@ TEST_F(queue_of, a_task_of_a_higher_priority_leaves_nothing_to_a_thread_until_it
   EXPECT_FALSE(q.is_to_keep(mine, 0));
   EXPECT_TRUE(q.take(*high[0]));
   EXPECT_TRUE(q.is_to_keep(mine, 0));
-  q.put_back(*high[0]);
+  q.put_back(std::span(high).subspan(0, 1));
   EXPECT_FALSE(q.is_to_keep(mine, 0));
   EXPECT_EQ(q.take_batch(out), 1u);
   EXPECT_EQ(out[0], high[0]);
@@ -151,7 +151,7 @@ TEST_F(queue_of, early_tasks_and_others_says_how_many_the_early_ones_are) {
   expect(4);
   EXPECT_TRUE(q.take(*early[1]));
   expect(3);
-  q.put_back(*early[1]);
+  q.put_back(std::span(early).subspan(1, 1));
   expect(4);
   EXPECT_EQ(q.take_batch(out), 1u);  // the one that was put back
   expect(3);
@@ -194,7 +194,7 @@ TEST_F(queue_of, tasks_gives_the_oldest_first_and_what_was_put_back_before_all) 
   q.push(t);
   ASSERT_EQ(q.take_batch(out), 1u);
   EXPECT_EQ(out[0], t[0]);
-  q.put_back(*t[0]);
+  q.put_back(std::span(t).subspan(0, 1));
   ASSERT_EQ(q.take_batch(out), 1u);
   EXPECT_EQ(out[0], t[0]);
   ASSERT_EQ(q.take_batch(out), 1u);

@@ -210,20 +210,46 @@ TEST_F(dependencies, keeps_the_parts_of_a_tile_bounded_when_small_writes_go_roun
 // Two arrays of one tile in turn, in parts: who overwrites a part comes after its readers of the step before, and not
 // also after those of all steps before, nor after its writer, which these have waited for.
 TEST_F(dependencies, makes_as_many_edges_in_the_last_step_as_in_the_second_where_steps_share_a_tile) {
-  constexpr int width = 8, steps = 12;
-  for (const int reach : {1, width}) {
-    array_core* const two[] = {&world.array({width}, {width}), &world.array({width}, {width})};
-    for (int step = 0; step < steps; ++step)
-      for (int i = 0; i < width; ++i) {
-        const box4 read = line(std::max(0, i - reach), std::min(width, i + reach + 1));
-        const task_record& t =
-            world.submitted({{two[step % 2], reads, read}, {two[1 - step % 2], writes, line(i, i + 1)}});
-        const auto neighbours = static_cast<std::int32_t>(read.hi[0] - read.lo[0]);
-        // As long as the whole tile had one writer, a read of a part counted as one of the whole.
-        ASSERT_EQ(t.pending, step == 0 ? 0 : step == 1 ? width : neighbours) << reach << ", step " << step << ", " << i;
-      }
-    world.complete_all();
-  }
+  constexpr int steps = 12;
+  for (const int width : {8, 40, 100})
+    for (const int reach : {1, width}) {
+      array_core* const two[] = {&world.array({width}, {width}), &world.array({width}, {width})};
+      for (int step = 0; step < steps; ++step)
+        for (int i = 0; i < width; ++i) {
+          const box4 read = line(std::max(0, i - reach), std::min(width, i + reach + 1));
+          const task_record& t =
+              world.submitted({{two[step % 2], reads, read}, {two[1 - step % 2], writes, line(i, i + 1)}});
+          const auto neighbours = static_cast<std::int32_t>(read.hi[0] - read.lo[0]);
+          // As long as the whole tile had one writer, a read of a part counted as one of the whole.
+          ASSERT_EQ(t.pending, step == 0   ? 0
+                               : step == 1 ? width
+                                           : neighbours)
+              << width << ", reach " << reach << ", step " << step << ", " << i;
+        }
+      world.complete_all();
+    }
+}
+
+// The same where the elements at the border are read and never written: their readers are never overwritten whole.
+TEST_F(dependencies, makes_as_many_edges_in_the_last_step_as_in_the_third_where_a_border_is_never_written) {
+  constexpr int steps = 60, chunk = 4;
+  for (const int chunks : {4, 16, 40})
+    for (const bool all : {false, true}) {
+      const int size = chunks * chunk;
+      array_core* const two[] = {&world.array({size}, {size}), &world.array({size}, {size})};
+      std::vector<std::int32_t> third;
+      for (int step = 0; step < steps; ++step)
+        for (int i = 0; i < chunks; ++i) {
+          const int lo = i * chunk, hi = lo + chunk;
+          const task_record& t = world.submitted(
+              {{two[step % 2], reads, all ? line(0, size) : line(std::max(0, lo - 1), std::min(size, hi + 1))},
+               {two[1 - step % 2], writes, line(std::max(1, lo), std::min(size - 1, hi))}});
+          if (step == 2) third.push_back(t.pending);
+          if (step > 2) ASSERT_EQ(t.pending, third[static_cast<std::size_t>(i)]) << chunks << ", step " << step;
+          ASSERT_LE(t.pending, step == 1 || all ? chunks : 3) << "step " << step;
+        }
+      world.complete_all();
+    }
 }
 
 TEST_F(dependencies, makes_a_write_wait_for_what_is_left_of_a_read_that_was_overwritten_in_part) {
