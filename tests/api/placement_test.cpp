@@ -247,8 +247,8 @@ TEST(priority, lets_a_late_task_start_before_those_that_wait_longer) {
   EXPECT_EQ(order, (std::vector<int>{70, 30, 0, 1, 2, 3, 4, -1}));
 }
 
-// A thread takes tasks of a kernel that has been short together; when the first of them suddenly is not, one of a higher
-// priority that comes meanwhile goes before the others all the same.
+// A thread takes tasks of a kernel that has been short together; when the first of them suddenly is not, one of a
+// higher priority that comes meanwhile goes before the others all the same.
 TEST(priority, goes_before_what_a_thread_has_taken_and_not_begun) {
   runtime rt(options{.threads = 1});
   gate go, busy, begun, end;

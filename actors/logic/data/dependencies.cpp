@@ -292,8 +292,8 @@ void dependencies::order_part(task_record& task, tile_history& s, const box4& ti
 }
 
 // Links a task to the earlier ones that have accessed a box, but for those that a younger one among these has waited
-// for: a writer for the readers that it overlaps, a reader for the writers. Otherwise steps in parts of one tile, of which
-// no part is as large as what is read, would each come after all steps before.
+// for: a writer for the readers that it overlaps, a reader for the writers. Otherwise steps in parts of one tile, of
+// which no part is as large as what is read, would each come after all steps before.
 void dependencies::link_part(task_record& task, fragment_list& parts, const box4& where, bool reads, bool writes) {
   constexpr std::size_t compared = 64;
   std::array<const fragment*, compared> writers, readers, linked;

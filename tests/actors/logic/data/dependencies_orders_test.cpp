@@ -244,7 +244,7 @@ TEST(random_order, of_long_programs_keeps_every_conflict_and_ends) {
   }
 }
 
-// Boxes of one tile, hundreds at a time: more than are compared with each other, and than are looked through one by one.
+// Boxes of one tile, hundreds at a time: more than are compared with each other, or looked through one by one.
 TEST(random_order, of_boxes_of_a_large_tile_keeps_every_conflict_and_ends) {
   constexpr index_t side = 24;
   constexpr std::size_t tasks = 500;
