@@ -131,15 +131,15 @@ class submitters : public testing::TestWithParam<setting> {};
 // those of several threads, and nobody waits for them.
 TEST_P(submitters, leave_what_one_thread_would_have_left) {
   constexpr std::size_t of_each = 7, phases = 12;
-  const std::size_t submitters = GetParam().submitters;
+  const std::size_t threads = GetParam().submitters;
   for (unsigned seed = 0; seed < 3; ++seed) {
     troupe::options o;
     o.threads = GetParam().workers;
     o.tasks_in_flight_max = GetParam().in_flight;
     test::open_runtime rt(o);
     if (seed != 0) rt.inside().placement_actor().insist_on_sides();  // else if it is worth it
-    program p(rt, submitters * of_each);
-    std::vector<std::size_t> places(submitters * of_each);
+    program p(rt, threads * of_each);
+    std::vector<std::size_t> places(threads * of_each);
     std::iota(places.begin(), places.end(), std::size_t{0});
     std::mt19937 shuffling(seed);
     const auto between = [&]() noexcept {
@@ -147,9 +147,9 @@ TEST_P(submitters, leave_what_one_thread_would_have_left) {
       if (shuffling() % 2 == 0) p.heal();
       std::ranges::shuffle(places, shuffling);
     };
-    std::barrier phase(static_cast<std::ptrdiff_t>(submitters), between);
+    std::barrier phase(static_cast<std::ptrdiff_t>(threads), between);
     std::vector<std::thread> all;
-    for (std::size_t n = 0; n < submitters; ++n)
+    for (std::size_t n = 0; n < threads; ++n)
       all.emplace_back([&, n] {
         std::mt19937 random(seed * 100 + static_cast<unsigned>(n));
         for (std::size_t i = 0; i < phases; ++i) {
@@ -162,7 +162,9 @@ TEST_P(submitters, leave_what_one_thread_would_have_left) {
     for (std::thread& t : all) t.join();
     p.check();
     EXPECT_TRUE(rt.inside().placement_actor().wait_quiet(std::chrono::steady_clock::now() + std::chrono::seconds(60)));
-    if (seed != 0) EXPECT_GT(rt.inside().placement_actor().ordered_aside(), 0u);
+    if (seed != 0) {
+      EXPECT_GT(rt.inside().placement_actor().ordered_aside(), 0u);
+    }
     const troupe::runtime_report r = rt.inside().report();
     EXPECT_EQ(r.finished, r.spawned);
   }

@@ -219,7 +219,7 @@ TEST(crossings_simulation, a_node_that_dies_costs_no_result) {
     ring r(seed, 4, 4 + static_cast<int>(seed % 5), 300us, seed % 3 ? 400us : 3ms);
     r.w.body = std::chrono::nanoseconds(1'000 + 1'000 * r.w.below(seed % 2 ? 100 : 5'000));
     const auto others = ring::at(1) | ring::at(2) | ring::at(3) | ring::at(4);
-    const auto some = [&](int i) { return r.w.chance(3) ? others : r.w.chance(3) ? troupe::scope() : others; };
+    const auto some = [&](int) { return r.w.chance(3) ? others : r.w.chance(3) ? troupe::scope() : others; };
     r.step([&](int i) { return i % 4 == 3 ? others : r.home(i); });
     r.until_done();  // no task is for a node only that dies
     for (int s = 0; s < 20; ++s) {
