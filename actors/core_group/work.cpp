@@ -182,7 +182,7 @@ bool group_actor::work_once(worker& self) {
     self.done.push(got[0]);
     std::size_t i = 1;
     for (std::uint64_t reported = begin;;) {
-      // What waits for the report of an end must not wait for tasks that take longer than predicted, too.
+      // Tasks that wait for the report of an end must not wait for those that take longer than predicted, too.
       if (!mine.open && static_cast<double>(ticks() - reported) * tick_ns_ > task_queue::batch_ns) {
         report_done(self, nullptr);
         reported = ticks();

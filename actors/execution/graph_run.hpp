@@ -14,9 +14,9 @@
 #include <unordered_set>
 #include <vector>
 
+#include <troupe/detail/spin_lock.hpp>
 #include <troupe/detail/task.hpp>
 
-#include <troupe/detail/spin_lock.hpp>
 #include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/scheduling/look_mark.hpp"
 #include "actors/logic/scheduling/scope.hpp"

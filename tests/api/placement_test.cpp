@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <troupe/troupe.hpp>
@@ -291,7 +292,7 @@ TEST(priority, goes_before_what_a_thread_has_taken_and_not_begun) {
 // The urgent task waits for one of those that a thread has taken together, and of which the next take long.
 TEST(priority, goes_before_the_rest_of_the_batch_that_made_it_ready) {
   using namespace std::chrono_literals;
-  for (const int usual_priority : {0, -1}) {
+  for (const auto& [usual_priority, urgent_priority] : {std::pair(0, 1), std::pair(-1, 1), std::pair(-1, 0)}) {
     runtime rt(options{.threads = 1});
     auto a = rt.filled<int>({1}, tiles(1), 0, "a");
     gate go, busy;
@@ -305,7 +306,12 @@ TEST(priority, goes_before_the_rest_of_the_batch_that_made_it_ready) {
       const std::lock_guard hold(lock);
       order.push_back(what);
     };
+    const auto urgent = [&](view<const int, 1>) {
+      const std::lock_guard hold(lock);
+      order.push_back(100);
+    };
     for (int i = 0; i < 1000; ++i) rt.spawn(task_options{.priority = usual_priority}, usual, -1);
+    for (int i = 0; i < 100; ++i) rt.spawn(task_options{.priority = urgent_priority}, urgent, read(a));
     rt.wait_all();
     order.clear();
     rt.spawn([&] {
@@ -322,17 +328,12 @@ TEST(priority, goes_before_the_rest_of_the_batch_that_made_it_ready) {
         },
         write(a));
     for (int i = 1; i <= 8; ++i) rt.spawn(task_options{.priority = usual_priority}, usual, i);
-    rt.spawn(
-        task_options{.priority = 1},
-        [&](view<const int, 1>) {
-          const std::lock_guard hold(lock);
-          order.push_back(100);
-        },
-        read(a));
+    rt.spawn(task_options{.priority = urgent_priority}, urgent, read(a));
     (void)rt.report();
     go.open();
     rt.wait_all();
-    EXPECT_EQ(order, (std::vector<int>{0, 100, 1, 2, 3, 4, 5, 6, 7, 8})) << usual_priority;
+    EXPECT_EQ(order, (std::vector<int>{0, 100, 1, 2, 3, 4, 5, 6, 7, 8}))
+        << usual_priority << " and " << urgent_priority;
   }
 }
 
