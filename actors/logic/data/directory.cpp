@@ -19,9 +19,19 @@ void each_part_of(const access& x, F&& f) {
 }
 
 bool is_changed(const access& x) { return is_whole(x) && x.mode == access_mode::update; }
-}  // namespace
 
-namespace {
+// True if nothing is left of what was in the tile once the task has ended well.
+bool is_overwritten(const access& x, std::uint32_t tile) {
+  if (x.mode != access_mode::write) return false;
+  if (is_whole(x)) return true;
+  const box4 all = x.array->tile_box(tile);
+  index_t written = 0;
+  each_touched(*x.where, [&](const box4& b) {
+    if (overlap(b, all)) written += intersect(b, all).volume();
+  });
+  return written == all.volume();
+}
+
 // True if elements beyond an edge repeat those at the edge.
 bool has_repeated_border(const detail::region& r) {
   return r.edge == border::clamp && !box4{r.limit_lo, r.limit_hi}.contains(box4{r.lo, r.hi});
@@ -150,9 +160,10 @@ std::exception_ptr lost_input(const task_record& t) {
   std::exception_ptr why;
   for (int i = 0; i < t.access_count && !why; ++i) {
     const access& x = t.accesses[i];
-    if (!x.array || !x.array->coherence || (is_whole(x) && x.mode == access_mode::write)) continue;
+    if (!x.array || !x.array->coherence) continue;
     each_tile_of(x, [&](std::uint32_t tile) {
-      if (!why) why = x.array->coherence->tiles[tile].lost;
+      const std::exception_ptr& lost = x.array->coherence->tiles[tile].lost;
+      if (lost && !why && !is_overwritten(x, tile)) why = lost;
     });
   }
   return why;
@@ -185,7 +196,7 @@ void note_done(const task_record& t, memory_space where) {
       coherence_entry& entry = x.array->coherence->tiles[tile];
       entry.version.store(entry.version.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
       entry.dirty_in = is_whole(x) ? where : host_space;
-      if (is_whole(x)) entry.lost = nullptr;
+      if (entry.lost && (is_whole(x) || is_overwritten(x, tile))) entry.lost = nullptr;
       entry.boxes = nullptr;
       entry.cached.clear();
       if (entry.dirty_in != host_space) entry.cached.insert(where);

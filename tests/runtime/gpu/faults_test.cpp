@@ -136,6 +136,46 @@ TEST_F(gpu_faults, what_only_the_device_had_is_data_lost_naming_array_and_task) 
   EXPECT_EQ(contents(a), std::vector<word>(100, 21));
 }
 
+// As a program does that loads its state again: whatever writes whole tiles may write lost ones.
+TEST_F(gpu_faults, lost_tiles_are_written_anew_by_whatever_covers_them) {
+  const auto fill = [](view<word, 1> v) {
+    for (auto i = v.lo(0); i < v.hi(0); ++i) v(i) = 7;
+  };
+  for (const int way : {0, 1, 2, 3}) {
+    configure({broken("LaunchKernel", 5)});
+    runtime rt(with_sims(1));
+    auto a = rt.filled<word>({400}, tiles(100), 1, "state"), b = rt.filled<word>({100}, tiles(100), 1);
+    rt.for_each(on("sim:0"), grid(400).chunks(100), stir, update(a), word{2}).get();
+    EXPECT_EQ(code_of([&] { rt.spawn(on("sim:0"), stir, update(a.sub({{0}, {100}})), word{2}).get(); }),
+              errc::data_lost)
+        << last_text;
+    ASSERT_EQ(cause_of([&] { contents(a); }), errc::data_lost) << last_text;
+    EXPECT_EQ(cause_of([&] {
+                rt.spawn(fill, write(a.sub({{0}, {350}}))).get();
+              }),
+              errc::data_lost)
+        << "a half of the last tile is lost";
+    switch (way) {
+      case 0: {
+        auto v = a.write();
+        for (index_t i = 0; i < 400; ++i) v(i) = 7;
+        break;
+      }
+      case 1:
+        rt.spawn(fill, write(a)).get();
+        break;
+      case 2:
+        rt.for_each(grid(400).chunks(200), fill, write(a)).get();
+        break;
+      default:
+        rt.run(rt.record([&](recorder& r) { r.for_each(grid(400).chunks(100), fill, write(a)); })).get();
+    }
+    EXPECT_EQ(contents(a), std::vector<word>(400, 7)) << way;
+    rt.for_each(on("sim:0"), grid(400).chunks(100), stir, update(a), word{2}).get();
+    EXPECT_NE(contents(a), std::vector<word>(400, 7)) << way;
+  }
+}
+
 TEST_F(gpu_faults, a_copy_at_home_is_used_again) {
   configure({broken("LaunchKernel", 2)});
   runtime rt(with_sims(1));

@@ -6,7 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 #include <vector>
+
+#include <troupe/error.hpp>
 
 namespace {
 
@@ -146,6 +149,30 @@ TEST_F(directory_test, makes_older_copies_stale_with_each_write) {
   note_done(here, host_space);
   EXPECT_EQ(bytes_missing(whole(access_mode::read, 2), other_gpu), tile_bytes);
   EXPECT_TRUE(in_the_way(whole(access_mode::read, 2), host_space).empty());
+}
+
+// What was in them is not seen: whether several tiles are written by one access or by one each.
+TEST_F(directory_test, lets_lost_tiles_be_written_anew_by_whom_covers_them) {
+  const auto lose = [&](std::uint32_t tile) {
+    a.coherence->tiles[tile].lost = std::make_exception_ptr(error(errc::data_lost, std::to_string(tile)));
+  };
+  for (std::uint32_t tile : {1U, 2U, 3U}) lose(tile);
+  EXPECT_TRUE(lost_input(part(access_mode::update, 0, 400)));
+  EXPECT_TRUE(lost_input(part(access_mode::read, 0, 101)));
+  EXPECT_FALSE(lost_input(part(access_mode::read, 0, 100)));
+  EXPECT_TRUE(lost_input(part(access_mode::write, 0, 399))) << "an element of tile 3 is lost";
+  task_record& some = part(access_mode::write, 50, 300);
+  EXPECT_FALSE(lost_input(some));
+  some.error = std::make_exception_ptr(1);
+  note_done(some, host_space);
+  EXPECT_TRUE(a.coherence->tiles[1].lost) << "it has failed";
+  some.error = nullptr;
+  note_done(some, host_space);
+  EXPECT_FALSE(a.coherence->tiles[1].lost);
+  EXPECT_FALSE(a.coherence->tiles[2].lost);
+  EXPECT_TRUE(a.coherence->tiles[3].lost);
+  EXPECT_FALSE(lost_input(whole(access_mode::write, 3)));
+  EXPECT_TRUE(lost_input(whole(access_mode::update, 3)));
 }
 
 TEST_F(directory_test, counts_bytes_of_the_tile_that_is_changed_apart) {
