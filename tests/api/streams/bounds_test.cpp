@@ -158,6 +158,9 @@ TEST(stream_bounds, a_full_edge_fails_the_stream_if_told_to) {
     EXPECT_EQ(e.code(), troupe::errc::overrun);
     EXPECT_NE(std::string(e.what()).find("slow"), std::string::npos);
   }
+  const st::report last_told = r.report();
+  EXPECT_EQ(last_told.items.dropped, 1u) << "the one for which there was no room";
+  expect_balanced(last_told);
 }
 
 TEST(stream_bounds, what_is_in_flight_never_exceeds_the_bounds_of_all_edges) {

@@ -253,7 +253,13 @@ class edge final : public edge_base {
       std::lock_guard hold(lock_);
       if (open_ == 0) return received::closed;
       if (!fits(bytes)) {
-        if (bounds_.full == troupe::stream::when_full::fail) return received::overrun;
+        if (bounds_.full == troupe::stream::when_full::fail) {
+          if (w) {  // of a strand; a thread outside keeps its item
+            ++pushed_;
+            ++dropped_;
+          }
+          return received::overrun;
+        }
         if (bounds_.full == troupe::stream::when_full::block) {
           if (w) {
             if (!was_parked) ++parked_;
