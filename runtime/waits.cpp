@@ -73,6 +73,13 @@ void check_views(engine& the_engine, const task_record& t, std::chrono::steady_c
                   views.names() + "): close the view before you wait, or move it to the thread that is to close it");
 }
 
+[[noreturn]] void refuse_to_wait(const task_record& t) {
+  throw error(errc::would_deadlock,
+              "a destructor waits for '" + logic::name_of(t) +
+                  "', of what a task has returned, or had captured and never ran: it is called in the middle of a "
+                  "scheduling pass, and no task goes on before it returns");
+}
+
 }  // namespace
 
 bool wait_until(task_record& t, std::chrono::steady_clock::time_point deadline) {
@@ -85,6 +92,7 @@ bool wait_until(task_record& t, std::chrono::steady_clock::time_point deadline) 
   if (!kept) throw error(errc::runtime_stopped, "the future's runtime is gone");
   kept->check_process();
   engine& the_engine = *kept;
+  if (placement::decides_here()) refuse_to_wait(t);
   if (current_task()) {
     check_views(the_engine, t, deadline);
     return wait_inside(t, the_engine.board(), deadline);

@@ -107,6 +107,9 @@ bool worker::run(task_record& t) {
   const auto finish = [&](outcome o) __attribute__((always_inline)) {
     const std::uint64_t end =
         timed ? ticks() : static_cast<std::uint64_t>(static_cast<double>(t.predicted_ns) / at_.tick_ns);
+    // The captures are destroyed before the task counts as done: a waiter may rely on that. Their destructors are inside
+    // the task, and may wait as its body may.
+    if (t.kind == task_kind::call && !t.body_gone) drop_body(t, at_.executor);
     leave();
     if (timed) show_slots(depth_ != 0);
     count(c, o);
@@ -116,8 +119,6 @@ bool worker::run(task_record& t) {
       if (is_surprise(t.predicted_ns, t.measured_ns)) timed_.confirm();
     }
     if (lane.on()) lane.add(t.id, begin, end, logic::name_of(t).c_str());
-    // The captures are destroyed before the task counts as done: a waiter may rely on that.
-    if (t.kind == task_kind::call && !t.body_gone) drop_body(t, at_.executor);
     return fulfil(t, at_.board) && o.fine;
   };
   outcome end_of_body;

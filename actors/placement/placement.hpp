@@ -112,6 +112,8 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   }
   /// Waits until fewer tasks are in flight than allowed; false if the deadline passes before.
   bool wait_for_room(std::chrono::steady_clock::time_point);
+  /// True if the calling thread decides now, for any runtime: no task goes on until it has come back.
+  static bool decides_here() { return turns::are_held_here(); }
   /// Throws runtime_stopped after close().
   void check_open() const {
     if (closed()) [[unlikely]]

@@ -20,20 +20,26 @@ class turns {
 
   bool try_take() {
     if (!turn_.try_take()) return false;
+    ++held_here_;
     std::atomic_thread_fence(std::memory_order_seq_cst);  // see is_over
     aside_.close();
     return true;
   }
   void take() {
     turn_.take();
+    ++held_here_;
     std::atomic_thread_fence(std::memory_order_seq_cst);
     aside_.close();
   }
   void leave() {
     aside_.open();
     left_.store(left_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    --held_here_;
     turn_.leave();
   }
+
+  /// True if the calling thread holds a turn, of any runtime.
+  static bool are_held_here() { return held_here_ != 0; }
 
   /// The turn and the side turns that are held at the same time.
   struct held {
@@ -65,6 +71,13 @@ class turns {
     last_taker_.store(this_thread_mark(), std::memory_order_relaxed);
     ++count_;
   }
+  /// True if the turn that has begun is one of those that are timed: to read the clock costs a tenth of the shortest
+  /// turns. With the turn.
+  bool is_timed() const { return count_ % timed_every == 0; }
+  /// Notes the end of a timed turn. With the turn.
+  void end_timed(std::uint64_t now) { timed_ += now - last_.load(std::memory_order_relaxed); }
+  /// Returns the ticks for which turns that have begun were held, estimated from those that are timed. With the turn.
+  std::uint64_t held_ticks() const { return timed_ * timed_every; }
   /// True if this turn was overdue when it began. With the turn.
   bool was_stale() const { return was_stale_; }
   /// Turns begun so far. With the turn.
@@ -84,10 +97,14 @@ class turns {
   int active() const { return active_.load(std::memory_order_seq_cst); }
 
  private:
+  static constexpr std::uint64_t timed_every = 17;  // prime: turns of two kinds may alternate
+
   static const void* this_thread_mark() {
     thread_local const char mark = 0;
     return &mark;
   }
+
+  static inline thread_local int held_here_ = 0;
 
   side_turns aside_;
   alignas(64) turn turn_;
@@ -95,7 +112,7 @@ class turns {
   std::atomic<std::uint64_t> last_{0};  // ticks
   std::atomic<const void*> last_taker_{nullptr};
   const std::uint64_t stale_ticks_;
-  std::uint64_t count_ = 0;
+  std::uint64_t count_ = 0, timed_ = 0;  // turns; ticks
   bool was_stale_ = false;
   alignas(64) std::atomic<int> active_{0};
 };

@@ -65,7 +65,8 @@ class recorder : public array_maker<recorder>, public submitter<recorder> {
 /// (`error(not_supported)`); borrowed and adopted arrays may not have tiles that another node writes and a call here
 /// reads. If a node goes, the run and all later ones fail (or `run` throws `error(no_executor)`): record again with
 /// those that are there. What its part had written is lost with it (`error(data_lost)`), for a part cannot be run again
-/// alone; arrays with `array_options::replicas = 2` are copied here after each run.
+/// alone; arrays with `array_options::replicas = 2` are copied here after each run, and have not
+/// been when its future is ready.
 ///
 /// Failures: a call that fails is reported as "task 'CALL' of 'RUN'". Once a run has begun, its bodies on cores see its
 /// stop token and its deadline (`task_context::stop_requested`); calls that have not begun run all the same.

@@ -1,4 +1,4 @@
-// What this file is for: everything a program needs, in one include.
+// What this file is for: everything a program needs but streams (stream.hpp), in one include.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once

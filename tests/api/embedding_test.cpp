@@ -214,6 +214,51 @@ TEST(destructors, what_those_of_results_and_of_bodies_that_never_ran_throw_goes_
   EXPECT_EQ(rt.spawn([] { return 2; }).get(), 2);
 }
 
+// They are inside the task: while they wait others have the slot. `wait` on a worker, and on a thread that helps.
+TEST(destructors, those_of_captures_may_wait_as_bodies_may) {
+  for (const int threads : {1, 2, 4})
+    for (const bool helps : {false, true}) {
+      troupe::runtime rt({.threads = threads, .waiting_thread_helps = helps});
+      std::atomic<int> sum{0};
+      const auto waits_at_its_end = [&](int i) {
+        return std::shared_ptr<int>(new int(i), [&](const int* p) {
+          sum += rt.spawn([i = *p] { return i; }).get();
+          delete p;
+        });
+      };
+      std::vector<troupe::future<void>> all;
+      for (int i = 1; i <= 100; ++i) {
+        all.push_back(rt.spawn([captured = waits_at_its_end(i)] {}));
+        all.push_back(
+            rt.spawn({.retries = 1}, [captured = waits_at_its_end(i)] { throw std::runtime_error("fails"); }));
+      }
+      for (auto& f : all) f.wait();
+      EXPECT_EQ(sum, 2 * 5050) << threads << " threads, " << helps;
+      rt.wait_all();
+      EXPECT_LE(rt.report().executors[0].queued, 0u);
+    }
+}
+
+// They are called by a thread that decides; all would stop for good.
+TEST(destructors, those_of_captures_that_never_ran_are_told_that_they_cannot_wait) {
+  troupe::runtime rt({.threads = 2});
+  auto a = rt.filled<int>({1}, troupe::tiles(1), 0);
+  std::atomic<int> told{0};
+  for (int i = 0; i < 20; ++i) {
+    rt.spawn([](troupe::view<int, 1>) { throw std::runtime_error("fails"); }, update(a));
+    rt.spawn([captured = std::shared_ptr<int>(new int(i),
+                                              [&](const int* p) {
+                                                told += code_of([&] { rt.spawn([] {}).get(); }) == errc::would_deadlock;
+                                                delete p;
+                                              })](troupe::view<const int, 1>) {},
+             read(a));
+  }
+  rt.wait_all();
+  EXPECT_EQ(told, 20);
+  rt.spawn([](troupe::view<int, 1> v) { v(0) = 3; }, write(a));
+  EXPECT_EQ(a.read()(0), 3);
+}
+
 // ---- bodies that end their thread -----------------------------------------------------------------------------------
 
 TEST(thread_exit, a_body_that_ends_its_thread_fails_and_another_thread_takes_over) {
