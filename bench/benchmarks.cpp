@@ -4,6 +4,7 @@
 #include "benchmarks.hpp"
 
 #include "bench/loops/rows.hpp"
+#include "bench/scheduling/rows.hpp"
 #include "bench/streams/rows.hpp"
 #include "bench/taskbench/rows.hpp"
 #include "cholesky.hpp"
@@ -342,6 +343,7 @@ std::vector<group> all_groups(const settings& how) {
       if (group.name == name) group.rows.push_back(each);
   }
   groups.push_back(taskbench_group(how));
+  groups.push_back(scheduling_group(how));
   groups.push_back(loops_group(how));
   groups.push_back(stream_group(how));
   for (auto& each : device_groups(how)) groups.push_back(std::move(each));

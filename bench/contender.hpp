@@ -60,6 +60,11 @@ struct missing : std::runtime_error {
 /// The purpose that a contender is started for; it may choose its scheduler by this, as its documentation advises.
 enum class purpose { small_tasks, linear_algebra };
 
+/// Nanoseconds of all threads together: in decisions, which one of them makes at a time, and in bodies.
+struct time_spent {
+  double deciding = 0, in_bodies = 0;
+};
+
 /// Where the tiles of a filter may be computed.
 enum class filter_scope { anywhere, cores, device };
 
@@ -126,6 +131,8 @@ class contender {
   /// All tasks of the graphs in steps, which check their inputs; with `recorded` the graphs are recorded, and run once,
   /// before the clock starts. The caller checks the problem afterwards.
   virtual std::optional<cost> steps(step_problem&, [[maybe_unused]] bool recorded) { return {}; }
+  /// What its threads have done since `start`, where it knows.
+  virtual std::optional<time_spent> spent() { return {}; }
   /// All items of the stream through all its stages; making the stream is not timed, starting and ending it is. The
   /// caller checks the problem afterwards.
   virtual std::optional<cost> stream(stream_problem&) { return {}; }

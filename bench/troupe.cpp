@@ -299,6 +299,13 @@ class troupe_runtime final : public contender {
     return clock.stop();
   }
 
+  std::optional<time_spent> spent() override {
+    const troupe::runtime_report r = rt_->report();
+    time_spent all{.deciding = static_cast<double>(r.scheduling_time.count())};
+    for (const troupe::executor_report& e : r.executors) all.in_bodies += static_cast<double>(e.busy.count());
+    return all;
+  }
+
   std::optional<cost> life(life_problem& problem, std::size_t rows, std::size_t columns) override {
     return life_on(*rt_, problem, rows, columns);
   }

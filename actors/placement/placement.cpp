@@ -302,6 +302,7 @@ bool placement::serve(executor* self, bool client) {
       in_flight_.publish();
       if (trace_.is_on() && any) trace_.add_turn(begin, clock_.ticks());
       settle_sides();
+      if (turns_.is_timed()) turns_.end_timed(clock_.ticks());
       taken = false;
       leave_turn();
       in_flight_.wake_waiters();

@@ -138,6 +138,8 @@ runtime_report placement::report() {
   r.spawned = in_flight_.submitted();
   r.finished = in_flight_.finished();
   r.scheduling_passes = turns_.count();
+  r.scheduling_time = std::chrono::nanoseconds(
+      static_cast<std::int64_t>(static_cast<double>(turns_.held_ticks()) * clock_.ns_per_tick()));
   r.resources_free = admission_.free();
   r.remarks = remarks_.all();
   const turnless_ends::times turnless = turnless_.sum();

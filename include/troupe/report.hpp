@@ -37,8 +37,8 @@ struct executor_report {
   std::uint64_t chained = 0;  ///< devices: kernels enqueued before the tasks whose results they use had finished
   [[deprecated("use launched_by_waiters")]] std::uint64_t by_waiters = 0;
   [[deprecated("use chained")]] std::uint64_t behind = 0;
-  std::chrono::nanoseconds busy{};  ///< time in bodies, summed over slots
-  std::uint64_t bytes_moved = 0;    ///< copied for windows and to commit pieces; devices: from and to the host
+  std::chrono::nanoseconds busy{};       ///< time in bodies, summed over slots
+  std::uint64_t bytes_moved = 0;         ///< copied for windows and to commit pieces; devices: from and to the host
   std::uint64_t bytes_from_peers = 0;    ///< devices: copied here directly from the memory of others
   std::uint64_t bytes_out = 0;           ///< devices: of these, from the device to the host
   std::uint64_t memory_bytes = 0;        ///< devices: of their memory, what may be used (`device_use::memory_bytes`)
@@ -69,7 +69,7 @@ struct chunk_place {
 /// a `for_each` it says where the chunks have run.
 struct explanation {
   std::string task;
-  std::string executor;                  ///< where it ran; empty if it has not been placed
+  std::string executor;  ///< where it ran; empty if it has not been placed
   /// All executors in scope, also the losing ones and those that are left out, each once. Find one by its name.
   std::vector<candidate> candidates;
   bool predicted = false;                ///< false: the kernel was unknown and its time a guess
@@ -94,6 +94,9 @@ struct runtime_report {
   /// for each access of the host, and for each run of a recorded graph.
   std::uint64_t spawned = 0, finished = 0;
   std::uint64_t scheduling_passes = 0;  ///< times that a thread has made scheduling decisions
+  /// Time that these passes have taken, of one thread at a time, estimated from each seventeenth. As long as it is
+  /// well below the time that has passed, decisions hold nobody up.
+  std::chrono::nanoseconds scheduling_time{0};
   [[deprecated("use scheduling_passes")]] std::uint64_t turns = 0;
   std::uint64_t bytes_allocated = 0;                     ///< of host memory, held by arrays now
   std::uint64_t bytes_allocated_max = 0;                 ///< the most there ever was; at most `options::memory_bytes`

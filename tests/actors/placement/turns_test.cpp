@@ -46,6 +46,23 @@ TEST(turns, are_stale_when_none_was_begun_for_a_while_and_none_is_held) {
   EXPECT_TRUE(t.is_stale(1'101));
 }
 
+// Of two kinds of turns that alternate, all take their part in the sample.
+TEST(turns, know_for_how_long_they_were_held) {
+  turns t(100);
+  std::uint64_t now = 1'000, held = 0;
+  for (int i = 0; i < 34'000; ++i) {
+    const std::uint64_t takes = i % 2 == 0 ? 10 : 30;
+    t.take();
+    t.begin(now);
+    now += takes;
+    held += takes;
+    if (t.is_timed()) t.end_timed(now);
+    t.leave();
+    now += 1'000;
+  }
+  EXPECT_EQ(t.held_ticks(), held);
+}
+
 TEST(turns, know_whether_they_were_overdue_and_how_many_there_were) {
   turns t(100);
   t.take();
