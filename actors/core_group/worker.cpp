@@ -107,8 +107,8 @@ bool worker::run(task_record& t) {
   const auto finish = [&](outcome o) __attribute__((always_inline)) {
     const std::uint64_t end =
         timed ? ticks() : static_cast<std::uint64_t>(static_cast<double>(t.predicted_ns) / at_.tick_ns);
-    // The captures are destroyed before the task counts as done: a waiter may rely on that. Their destructors are inside
-    // the task, and may wait as its body may.
+    // The captures are destroyed before the task counts as done: a waiter may rely on that. Their destructors are
+    // inside the task, and may wait as its body may.
     if (t.kind == task_kind::call && !t.body_gone) drop_body(t, at_.executor);
     leave();
     if (timed) show_slots(depth_ != 0);

@@ -130,8 +130,8 @@ class runtime : public array_maker<runtime>, public submitter<runtime> {
   /// long the limit.
   /// Abandoned tasks that are queued never start; running ones are asked to stop, and left behind if they do not. The
   /// futures of both report `runtime_stopped` from then on, and coroutines that wait for one are resumed with that
-  /// error, on this thread. Idempotent. A body that calls it, or the destructor, is one that still runs: all of the limit
-  /// passes, and the body is left behind.
+  /// error, on this thread. Idempotent. A body that calls it, or the destructor, is one that still runs: all of the
+  /// limit passes, and the body is left behind.
   shutdown_report shutdown(std::chrono::steady_clock::time_point deadline);
   shutdown_report shutdown(std::chrono::milliseconds limit) { return shutdown(detail::deadline_after(limit)); }
 

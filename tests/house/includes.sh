@@ -106,6 +106,8 @@ check() {
           # Imagines nodes for the real decisions, over the network that is made for that.
           if (file == "bench/nodes/imagined.cpp" &&
               (starts(path, "actors/") || seam(path) || path == "net/loopback/network.hpp")) return ""
+          # Imagines cores for them, around a whole runtime.
+          if (file == "bench/scheduling/imagined_cores.cpp" && path ~ /^(actors|runtime)\//) return ""
           top = file; sub(/^tests\//, "", top); sub(/\/.*/, "", top)
           if ((top == "examples" || top == "bench") && path ~ /^(algorithms|connectors)\//) return ""  # they ship on top of the public API
           return starts(path, top "/") ? "" : "is not public: only <troupe/...> is"
@@ -201,6 +203,8 @@ self_test() {
     'bench/raw.cpp|"actors/placement/placement.hpp"'
     'bench/nodes/hosts.cpp|"actors/placement/placement.hpp"'
     'bench/nodes/imagined.cpp|"net/loopback/process.hpp"'
+    'bench/scheduling/imagined_cores.cpp|"net/loopback/network.hpp"'
+    'bench/scheduling/rows.cpp|"runtime/engine.hpp"'
     'bench/nodes/a.cpp|"tests/actors/placement/stage.hpp"'
     'bench/nodes/a.cpp|<boost/asio/ssl.hpp>'
     'net/tcp/a.cpp|<ucp/api/ucp.h>'
@@ -231,6 +235,7 @@ self_test() {
     'bench/raw.cpp|"devices/accelerator.hpp"'
     'bench/nodes/imagined.cpp|"actors/placement/placement.hpp"'
     'bench/nodes/imagined.cpp|"net/loopback/network.hpp"'
+    'bench/scheduling/imagined_cores.cpp|"runtime/engine.hpp"'
     'bench/nodes/a.cpp|"tests/support/processes.hpp"'
     'bench/peers/asio.cpp|<boost/asio/ssl.hpp>'
     'net/ucx/a.cpp|<ucp/api/ucp.h>'
