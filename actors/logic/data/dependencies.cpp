@@ -298,6 +298,7 @@ void dependencies::link_part(task_record& task, fragment_list& parts, const box4
   constexpr std::size_t compared = 64;
   std::array<const fragment*, compared> writers, readers, linked;
   std::size_t writer_count = 0, reader_count = 0, linked_count = 0;
+  bool any_waited_for = false;
   const auto link_to = [&](const fragment& f) {
     if (reads && f.writes && f.poison) around_.fail(task, f.poison, false);
     link(f.task, task, reads && f.writes);
@@ -312,7 +313,9 @@ void dependencies::link_part(task_record& task, fragment_list& parts, const box4
         writers[writer_count++] = &f;
       else
         link_to(f);
-    } else if (writes && reader_count++ < compared) {
+    } else if (!writes) {
+      any_waited_for = any_waited_for || f.writer != 0;
+    } else if (reader_count++ < compared) {
       readers[reader_count - 1] = &f;
     }
   });
@@ -329,6 +332,14 @@ void dependencies::link_part(task_record& task, fragment_list& parts, const box4
     });
   for (std::size_t i = 0; i < writer_count; ++i)
     if (reads || !waited_for(std::span(linked).first(linked_count), *writers[i])) link_to(*writers[i]);
+  // A reader comes after the readers for which one of its writers has waited. It stands for them where they are listed
+  // still, as in a border that is never written: otherwise each step would leave its own.
+  if (any_waited_for)
+    parts.remove_in(where, [&](const fragment& f) {
+      return !f.writes && f.writer != 0 && where.contains(f.where) &&
+             std::any_of(writers.begin(), writers.begin() + static_cast<std::ptrdiff_t>(writer_count),
+                         [&](const fragment* w) { return w->age == f.writer; });
+    });
 }
 
 // Makes boxes of a tile that had one writer, or none.
@@ -355,17 +366,21 @@ bool dependencies::is_written(fragment_list& parts, const box4& where) {
 // are not cut into many, as each small write would cut a large one again.
 void dependencies::overwrite(fragment_list& parts, const box4& where, const task_ref& writer) {
   constexpr std::size_t readers_halved = 256;  // up to so many boxes in the tile
+  const std::uint64_t age = parts.next_age();
   std::vector<fragment> cut;
-  parts.remove_in(where, [&](const fragment& f) {
+  parts.remove_in(where, [&](fragment& f) {
+    if (!f.writes) f.writer = age;
     const std::size_t before = cut.size();
-    subtract(f.where, where, [&](const box4& rest) { cut.push_back({rest, f.task, f.writes, f.poison, f.age}); });
+    subtract(f.where, where, [&](const box4& rest) {
+      cut.push_back({rest, f.task, f.writes, f.poison, f.age, f.writer});
+    });
     const std::size_t boxes = cut.size() - before;
     if (f.writes || boxes < 2 || (boxes == 2 && parts.size() < readers_halved)) return true;
     cut.resize(before);
     return false;
   });
   for (fragment& f : cut) parts.add(std::move(f));
-  parts.add({where, writer, true, nullptr, parts.next_age()});
+  parts.add({where, writer, true, nullptr, age});
 }
 
 // Makes parts that are all written, finished and without failure one valid tile again, with the readers that are left.

@@ -24,6 +24,7 @@ struct fragment {
   bool writes = false;
   std::exception_ptr poison;  // the writer failed
   std::uint64_t age = 0;      // the younger of two accesses has the higher one; that of a box that was cut stays
+  std::uint64_t writer = 0;   // of a read: the age of the youngest writer that waits for it; 0: none does
 };
 
 /// The fragments of one tile, in no order. No function that is passed in may change the list.

@@ -250,7 +250,7 @@ TEST(random_order, of_boxes_of_a_large_tile_keeps_every_conflict_and_ends) {
   constexpr std::size_t tasks = 500;
   std::mt19937 random(18);
   const auto below = [&](index_t n) { return static_cast<index_t>(random() % static_cast<unsigned>(n)); };
-  for (int i = 0; i < 24; ++i) {
+  for (int i = 0; i < 96; ++i) {
     const index_t longest = i % 3 == 0 ? 3 : i % 3 == 1 ? 10 : side;
     const int submits = i % 2 == 0 ? 100 : 70;  // per cent; 100: all before the first completes
     graph_world world;
@@ -261,12 +261,19 @@ TEST(random_order, of_boxes_of_a_large_tile_keeps_every_conflict_and_ends) {
     std::map<const task_record*, std::size_t> number;
     const auto submit = [&] {
       // Reads of the whole tile now and then, as of steps that need all of the step before.
-      const bool whole = random() % 16 == 0;
+      // Every fourth program writes inside a border only, and reads beyond it.
+      const bool whole = random() % 16 == 0, has_border = i % 4 == 3;
       const index_t y = whole ? 0 : below(side), x = whole ? 0 : below(side);
       const index_t h = whole ? side : std::min(side - y, 1 + below(longest)),
                     w = whole ? side : std::min(side - x, 1 + below(longest));
       const auto mode = whole ? access_mode::read : static_cast<access_mode>(random() % 3);
-      script.push_back({&a, mode, test::plane(y, y + h, x, x + w)});
+      box4 where = test::plane(y, y + h, x, x + w);
+      if (has_border && is_write(mode))
+        where = test::plane(std::clamp<index_t>(y, 2, side - 3), std::clamp<index_t>(y + h, 4, side - 2),
+                            std::clamp<index_t>(x, 2, side - 3), std::clamp<index_t>(x + w, 4, side - 2));
+      else if (has_border && random() % 2 == 0)  // strips, all across
+        where = random() % 2 == 0 ? test::plane(y, y + h, 0, side) : test::plane(0, side, x, x + w);
+      script.push_back({&a, mode, where});
       made.push_back(&world.submitted({script.back()}));
       number[made.back()] = made.size() - 1;
     };

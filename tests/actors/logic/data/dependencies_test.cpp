@@ -254,6 +254,61 @@ TEST_F(dependencies, makes_as_many_edges_in_the_last_step_as_in_the_third_where_
     }
 }
 
+// In two dimensions a step leaves strips of its readers, whichever way the chunks lie: the next reader of a strip takes
+// the place of the last one. Tiles that are cut by chunks, too.
+TEST_F(dependencies, keeps_as_many_parts_in_the_last_step_as_in_the_fifth_where_a_border_is_never_written) {
+  constexpr int steps = 40, size = 34;
+  for (const int chunks : {1, 4, 16})
+    for (const bool rows : {false, true})
+      for (const int tile : {size, 9}) {
+        array_core* const two[] = {&world.array({size, size}, {tile, tile}), &world.array({size, size}, {tile, tile})};
+        const auto parts = [&] {
+          std::size_t n = 0;
+          for (const array_core* a : two)
+            for (std::uint32_t t = 0; t < a->tile_count; ++t)
+              n += a->states[t].parts ? a->states[t].parts->size() : a->states[t].readers.size();
+          return n;
+        };
+        std::size_t fifth = 0;
+        std::vector<std::int32_t> edges;
+        for (int step = 0; step < steps; ++step) {
+          for (int i = 0; i < chunks; ++i) {
+            const int lo = 1 + (size - 2) * i / chunks, hi = 1 + (size - 2) * (i + 1) / chunks;
+            const task_record& t = world.submitted(
+                {{two[step % 2], reads, rows ? plane(lo - 1, hi + 1, 0, size) : plane(0, size, lo - 1, hi + 1)},
+                 {two[1 - step % 2], writes, rows ? plane(lo, hi, 1, size - 1) : plane(1, size - 1, lo, hi)}});
+            if (step == 4) edges.push_back(t.pending);
+            if (step > 4) {
+              ASSERT_EQ(t.pending, edges[static_cast<std::size_t>(i)])
+                  << chunks << " chunks, rows " << rows << ", tiles of " << tile << ", step " << step;
+            }
+          }
+          if (step == 4) fifth = parts();
+        }
+        EXPECT_LE(parts(), fifth) << chunks << " chunks, rows " << rows << ", tiles of " << tile;
+        world.complete_all();
+      }
+}
+
+// A younger reader stands for an older one only where it comes after it: not because it has waited for some other
+// writer.
+TEST_F(dependencies, makes_a_write_wait_for_the_older_of_two_readers_that_have_nothing_to_do_with_each_other) {
+  array_core& a = world.array({4, 8}, {4, 8});
+  task_record& older = on(a, reads, plane(0, 2, 0, 8));
+  task_record& half = on(a, writes, plane(0, 2, 4, 8));
+  task_record& below = on(a, writes, plane(2, 4, 0, 4));
+  task_record& younger = on(a, reads, plane(0, 4, 0, 4));
+  task_record& rest = on(a, writes, plane(0, 2, 0, 4));
+  EXPECT_EQ(half.pending, 1);
+  EXPECT_EQ(younger.pending, 1) << "after the writer below";
+  EXPECT_EQ(rest.pending, 2) << "after both readers";
+  world.complete(below);
+  world.complete(younger);
+  EXPECT_FALSE(world.is_ready(rest));
+  world.complete(older);
+  EXPECT_TRUE(world.is_ready(rest));
+}
+
 TEST_F(dependencies, makes_a_write_wait_for_what_is_left_of_a_read_that_was_overwritten_in_part) {
   array_core& a = world.array({8}, {8});
   task_record& all = on(a, reads, line(0, 8));
