@@ -32,6 +32,7 @@ void make_nodes(recorded_graph& g, std::span<task_record* const> tasks, logic::d
     n.count = static_cast<std::uint32_t>(g.successors.size()) - n.first;
     if (n.initial == 0) g.roots.push_back(static_cast<std::uint32_t>(i));
     deps.forget_successors(*n.task);
+    if (n.task->kind == task_kind::combine) g.reductions.push_back(n.task->accesses[0].where->partials);
   }
   for (task_record* t : tasks) t->id = t->sequence;
   g.nodes = std::move(nodes);

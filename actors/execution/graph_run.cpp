@@ -29,10 +29,8 @@ constexpr float time_to_come = 8;
 recorded_graph::recorded_graph() = default;
 
 recorded_graph::~recorded_graph() {
-  for (replay_node& n : nodes) {
-    if (n.task->kind == task_kind::combine) delete n.task->accesses[0].where->partials;
-    release(n.task);
-  }
+  for (const reduction* r : reductions) delete r;
+  for (const replay_node& n : nodes) release(n.task);
   for (access& x : touched) release(x.array);
   if (last) release(last);
   if (rt) rt->release();
@@ -50,6 +48,11 @@ graph_run::graph_run(recorded_graph& g, std::size_t rings, task_record* run)
   for (node_meeting& m : g.meetings) {
     m.pending.store(m.initial, std::memory_order_relaxed);
     m.poisoned.store(false, std::memory_order_relaxed);
+  }
+  // Where a node has failed, the partials of the run before have not been combined.
+  for (reduction* r : g.reductions) {
+    r->idle.clear();
+    r->taken = 0;
   }
   for (const std::uint32_t n : g.roots) shared_.push_back(&g.nodes[n]);
   shared_left_.store(static_cast<std::int64_t>(shared_.size()), std::memory_order_relaxed);

@@ -25,6 +25,7 @@
 namespace troupe::detail {
 
 class graph_part;
+struct reduction;
 struct split_graph;
 
 /// A call of a recorded graph, with the counter of its run in progress.
@@ -64,6 +65,7 @@ struct recorded_graph {
   std::vector<std::uint32_t> successors;  // highest bit: the edge carries data
   std::vector<node_meeting> meetings;
   std::vector<std::uint32_t> roots;
+  std::vector<reduction*> reductions;                            // of the nodes that combine; owned
   logic::executor_set executors = logic::executor_set::every();  // in the scopes of all calls; each run stays on one
   std::vector<access> touched;                                   // what a run as a whole reads and writes
   std::vector<logic::box4> boxes;    // parts of tiles among these: access::tile is the number of one

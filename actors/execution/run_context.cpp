@@ -250,7 +250,7 @@ void combine_partials(task_record& t, devices::device& host, run_context& c) {
         b, [&](std::byte* to, const std::byte*, std::size_t n) { host.fill(to, red.identity.data(), red.element, n); });
   if (parts.empty()) return;
   each_run(red.where, [&](std::byte* to, const std::byte* from, std::size_t n) { red.combiner->combine(to, from, n); });
-  parts.clear();  // a recorded reduction begins anew with the next run
+  parts.clear();
   red.taken = 0;
 }
 

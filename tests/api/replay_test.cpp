@@ -502,6 +502,39 @@ TEST(replay, of_reductions_adds_to_what_is_there_each_time) {
   }
 }
 
+// Where what is reduced into is in error, or one of those that reduce fails, nothing is combined.
+TEST(replay, of_a_reduction_does_not_add_what_a_failed_run_has_left) {
+  for (const int tile : {10, 3})
+    for (const bool fails_inside : {false, true}) {
+      runtime rt(options{.threads = 2});
+      auto a = rt.filled<int>({10}, tiles(tile), 0);
+      std::atomic<int> failures{0};
+      const auto g = rt.record([&](recorder& r) {
+        const auto one = [&](view<int, 1> v) {
+          v(5) += 100;
+          if (failures-- > 0) throw std::runtime_error("on purpose");
+        };
+        if (fails_inside)
+          r.spawn(one, reduce(a));
+        else
+          r.spawn(one, update(a));
+        for (int i = 0; i < 3; ++i) r.spawn([](view<int, 1> v) { v(5) += 1; }, reduce(a));
+      });
+      for (const int failing : {0, 1, 0, 1, 1, 0}) {
+        rt.spawn(
+            [](view<int, 1> v) {
+              for (index_t i = 0; i < 10; ++i) v(i) = 0;
+            },
+            write(a));
+        failures = failing;
+        EXPECT_EQ(code_of([&] { rt.run(g).get(); }).has_value(), failing != 0);
+        if (failing == 0) {
+          EXPECT_EQ(a.read()(5), 103) << tile << ", inside " << fails_inside;
+        }
+      }
+    }
+}
+
 TEST(replay, of_a_reduction_that_is_open_at_its_end_goes_on_with_later_ones) {
   runtime rt(options{.threads = 2, .core_groups = 2});
   auto sum = rt.filled<std::int64_t>({3}, tiles(2), 100, "sum");
