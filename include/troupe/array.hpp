@@ -89,10 +89,13 @@ class array {
   }
   array(array&& o) noexcept
       : core_(std::exchange(o.core_, nullptr)), runtime_of_tile_(o.runtime_of_tile_), limit_(o.limit_) {}
-  array& operator=(array o) noexcept {
-    std::swap(core_, o.core_);
-    std::swap(runtime_of_tile_, o.runtime_of_tile_);
-    std::swap(limit_, o.limit_);
+  // Two of them: of a parameter by value Clang 14 forgets the destructor where a template assigns `{}`.
+  array& operator=(const array& o) noexcept { return *this = array(o); }
+  array& operator=(array&& o) noexcept {
+    array taken(std::move(o));
+    std::swap(core_, taken.core_);
+    std::swap(runtime_of_tile_, taken.runtime_of_tile_);
+    std::swap(limit_, taken.limit_);
     return *this;
   }
   ~array() {

@@ -34,8 +34,11 @@ class future {
     if (task_) detail::retain(task_);
   }
   future(future&& o) noexcept : task_(std::exchange(o.task_, nullptr)) {}
-  future& operator=(future o) noexcept {
-    std::swap(task_, o.task_);
+  // Two of them: of a parameter by value Clang 14 forgets the destructor where a template assigns `{}`.
+  future& operator=(const future& o) noexcept { return *this = future(o); }
+  future& operator=(future&& o) noexcept {
+    future taken(std::move(o));
+    std::swap(task_, taken.task_);
     return *this;
   }
   ~future() {

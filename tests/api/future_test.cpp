@@ -369,4 +369,32 @@ TEST(deadlock, of_a_task_that_waits_for_all_is_diagnosed) {
   EXPECT_EQ(f.get(), errc::would_deadlock);
 }
 
+// In templates one compiler forgot the destructor of what was assigned by value.
+template <class Handle>
+void empty_by_assignment(Handle& h) {
+  h = {};
+}
+
+TEST(handles, let_go_of_what_they_named_when_an_empty_one_is_assigned) {
+  runtime rt(options{.threads = 1});
+  {
+    auto a = rt.filled<int>({1}, tiles(1), 1);
+    auto f = rt.spawn([](view<const int, 1> v) { return v(0); }, read(a));
+    auto same = a;
+    same = a;
+    a = std::move(same);
+    auto also = f;
+    also = f;
+    f = std::move(also);
+    EXPECT_EQ(f.get(), 1);
+    rt.wait_all();
+    EXPECT_EQ(rt.report().records, 1u);
+    EXPECT_EQ(rt.report().arrays, 1u);
+    empty_by_assignment(a);
+    empty_by_assignment(f);
+    EXPECT_EQ(rt.report().records, 0u);
+    EXPECT_EQ(rt.report().arrays, 0u);
+  }
+}
+
 }  // namespace
