@@ -13,6 +13,7 @@
 
 #include "actors/execution/run_context.hpp"
 #include "actors/execution/task_errors.hpp"
+#include "actors/logic/data/directory.hpp"
 #include "actors/memory/contiguous_tiles.hpp"
 #include "actors/memory/internal_tasks.hpp"
 #include "actors/memory/record_pool.hpp"
@@ -446,6 +447,12 @@ bool cancel_access(engine& the_engine, task_record& t) {
   fulfil(t, the_engine.board());
   return true;
 }
+
+// Notes that a view was not made, or that what was written through it did not come to the array. Tiles that it was to
+// write anew are as lost as before; others are left as they are.
+void note_not_written(task_record& t) {
+  if (logic::touches_lost(t)) t.error = std::current_exception();
+}
 }  // namespace
 
 host_access* open_host(array_core& a, access_mode mode, const std::array<index_t, rank_max>& lo,
@@ -483,6 +490,7 @@ host_access* open_host(array_core& a, access_mode mode, const std::array<index_t
   try {
     view = h->context.view_of(0);
   } catch (...) {
+    note_not_written(*t);
     close_host(h.release());
     throw;
   }
@@ -495,6 +503,7 @@ void close_host(host_access* h) noexcept {
   try {
     h->context.commit();
   } catch (...) {
+    note_not_written(*h->task);
     h->context.roll_back();
   }
   task_record* t = h->task;

@@ -88,6 +88,10 @@ bool runtime::wait_all_until(std::chrono::steady_clock::time_point deadline) {
   { const detail::engine::device_watch told(the_engine()); }  // this thread sleeps: no device may be left to it
   detail::placement& placement_actor = the_engine().placement_actor();
   constexpr auto forever = std::chrono::steady_clock::time_point::max();
+  if (deadline == forever && placement_actor.decides_here())
+    throw error(
+        errc::would_deadlock,
+        "wait_all() in a destructor that is called in the middle of a scheduling pass would wait for that pass");
   const detail::open_views::held views = the_engine().views().of_this_thread();
   if (views.empty() || deadline != forever) return placement_actor.wait_quiet(deadline);
   // Checks repeatedly: tasks that can only go on after one of these views may come later, too.

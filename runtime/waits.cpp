@@ -92,7 +92,8 @@ bool wait_until(task_record& t, std::chrono::steady_clock::time_point deadline) 
   if (!kept) throw error(errc::runtime_stopped, "the future's runtime is gone");
   kept->check_process();
   engine& the_engine = *kept;
-  if (placement::decides_here()) refuse_to_wait(t);
+  if (deadline == std::chrono::steady_clock::time_point::max() && the_engine.placement_actor().decides_here())
+    refuse_to_wait(t);
   if (current_task()) {
     check_views(the_engine, t, deadline);
     return wait_inside(t, the_engine.board(), deadline);

@@ -119,7 +119,8 @@ bool worker::run(task_record& t) {
       if (is_surprise(t.predicted_ns, t.measured_ns)) timed_.confirm();
     }
     if (lane.on()) lane.add(t.id, begin, end, logic::name_of(t).c_str());
-    return fulfil(t, at_.board) && o.fine;
+    const bool fine = o.fine && !t.error;  // a destructor may have thrown
+    return fulfil(t, at_.board) && fine;
   };
   outcome end_of_body;
   try {

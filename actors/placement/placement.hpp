@@ -112,8 +112,8 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   }
   /// Waits until fewer tasks are in flight than allowed; false if the deadline passes before.
   bool wait_for_room(std::chrono::steady_clock::time_point);
-  /// True if the calling thread decides now, for any runtime: no task goes on until it has come back.
-  static bool decides_here() { return turns::are_held_here(); }
+  /// True if the calling thread decides now, as in the destructor of what a task has returned: it must not wait.
+  bool decides_here() const { return turns_.are_held_here(); }
   /// Throws runtime_stopped after close().
   void check_open() const {
     if (closed()) [[unlikely]]
@@ -287,6 +287,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   /// Runs `f` with the turn: no task retires but those of which nothing is left to decide, and no record becomes that
   /// of another task.
   void with_turn(const std::function<void()>& f);
+  void refuse_questions_here() const;
 
   std::uint64_t finished() const { return in_flight_.finished(); }
   /// Has threads that submit order their tasks themselves from now on wherever they may, for tests.

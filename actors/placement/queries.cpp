@@ -104,7 +104,14 @@ void placement::remark(std::string text) {
   with_turn([&] { remarks_.add(std::move(text)); });
 }
 
+void placement::refuse_questions_here() const {
+  if (decides_here())
+    throw error(errc::would_deadlock,
+                "a destructor that is called in the middle of a scheduling pass asks what waits for that pass");
+}
+
 explanation placement::explain(task_record& t) {
+  refuse_questions_here();
   turns_.take();
   explanation e = assignment_.explain(t);
   tell_refusals(e, t, facts());
@@ -131,6 +138,7 @@ logic::cost_model::learned_edge placement::learned_link(memory_space from, memor
 }
 
 runtime_report placement::report() {
+  refuse_questions_here();
   collect_ends();
   take_settled_turn();  // what has been dropped or done by now is accounted for
   give_records_back();

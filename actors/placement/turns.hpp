@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include "actors/placement/side_turns.hpp"
 #include "actors/protocol/turn.hpp"
@@ -20,26 +21,30 @@ class turns {
 
   bool try_take() {
     if (!turn_.try_take()) return false;
-    ++held_here_;
+    outer_ = std::exchange(held_here_, this);
     std::atomic_thread_fence(std::memory_order_seq_cst);  // see is_over
     aside_.close();
     return true;
   }
   void take() {
     turn_.take();
-    ++held_here_;
+    outer_ = std::exchange(held_here_, this);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     aside_.close();
   }
   void leave() {
     aside_.open();
     left_.store(left_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-    --held_here_;
+    held_here_ = outer_;
     turn_.leave();
   }
 
-  /// True if the calling thread holds a turn, of any runtime.
-  static bool are_held_here() { return held_here_ != 0; }
+  /// True if the calling thread holds this turn.
+  bool are_held_here() const {
+    const turns* t = held_here_;
+    while (t && t != this) t = t->outer_;
+    return t != nullptr;
+  }
 
   /// The turn and the side turns that are held at the same time.
   struct held {
@@ -104,10 +109,11 @@ class turns {
     return &mark;
   }
 
-  static inline thread_local int held_here_ = 0;
+  static inline thread_local const turns* held_here_ = nullptr;  // the last that the thread has taken
 
   side_turns aside_;
   alignas(64) turn turn_;
+  const turns* outer_ = nullptr;        // that its holder holds as well, of another runtime
   std::atomic<std::uint64_t> left_{0};  // turns
   std::atomic<std::uint64_t> last_{0};  // ticks
   std::atomic<const void*> last_taker_{nullptr};

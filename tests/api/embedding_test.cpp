@@ -255,6 +255,21 @@ TEST(destructors, those_of_captures_that_never_ran_are_told_that_they_cannot_wai
   }
   rt.wait_all();
   EXPECT_EQ(told, 20);
+  // Other questions that need a turn are refused as well; tasks of another runtime are none of this one's business.
+  troupe::runtime other({.threads = 1});
+  std::atomic<int> refused{0}, seen{0};
+  rt.spawn([](troupe::view<int, 1>) { throw std::runtime_error("fails"); }, update(a));
+  rt.spawn([captured = std::shared_ptr<int>(new int(0),
+                                            [&](const int* p) {
+                                              refused += code_of([&] { rt.wait_all(); }) == errc::would_deadlock;
+                                              refused += code_of([&] { (void)rt.report(); }) == errc::would_deadlock;
+                                              seen = other.spawn([] { return 7; }).get();
+                                              delete p;
+                                            })](troupe::view<const int, 1>) {},
+           read(a));
+  rt.wait_all();
+  EXPECT_EQ(refused, 2);
+  EXPECT_EQ(seen, 7);
   rt.spawn([](troupe::view<int, 1> v) { v(0) = 3; }, write(a));
   EXPECT_EQ(a.read()(0), 3);
 }

@@ -338,7 +338,9 @@ void dependencies::link_part(task_record& task, fragment_list& parts, const box4
     parts.remove_in(where, [&](const fragment& f) {
       return !f.writes && f.writer != 0 && where.contains(f.where) &&
              std::any_of(writers.begin(), writers.begin() + static_cast<std::ptrdiff_t>(writer_count),
-                         [&](const fragment* w) { return w->age == f.writer; });
+                         [&](const fragment* w) {
+                           return w->age == f.writer || (w->line != 0 && w->line == f.line && w->age > f.writer);
+                         });
     });
 }
 
@@ -367,12 +369,19 @@ bool dependencies::is_written(fragment_list& parts, const box4& where) {
 void dependencies::overwrite(fragment_list& parts, const box4& where, const task_ref& writer) {
   constexpr std::size_t readers_halved = 256;  // up to so many boxes in the tile
   const std::uint64_t age = parts.next_age();
+  std::uint64_t line = age;
+  parts.each_in(where, [&](const fragment& f) {
+    if (f.writes && f.line != 0 && where.contains(f.where)) line = f.line;
+  });
   std::vector<fragment> cut;
   parts.remove_in(where, [&](fragment& f) {
-    if (!f.writes) f.writer = age;
+    if (!f.writes) {
+      f.writer = age;
+      f.line = line;
+    }
     const std::size_t before = cut.size();
     subtract(f.where, where, [&](const box4& rest) {
-      cut.push_back({rest, f.task, f.writes, f.poison, f.age, f.writer});
+      cut.push_back({rest, f.task, f.writes, f.poison, f.age, f.writer, f.writes ? 0 : f.line});
     });
     const std::size_t boxes = cut.size() - before;
     if (f.writes || boxes < 2 || (boxes == 2 && parts.size() < readers_halved)) return true;
@@ -380,7 +389,7 @@ void dependencies::overwrite(fragment_list& parts, const box4& where, const task
     return false;
   });
   for (fragment& f : cut) parts.add(std::move(f));
-  parts.add({where, writer, true, nullptr, age});
+  parts.add({where, writer, true, nullptr, age, 0, line});
 }
 
 // Makes parts that are all written, finished and without failure one valid tile again, with the readers that are left.

@@ -169,6 +169,16 @@ std::exception_ptr lost_input(const task_record& t) {
   return why;
 }
 
+bool touches_lost(const task_record& t) {
+  bool any = false;
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || !x.array->coherence) continue;
+    each_tile_of(x, [&](std::uint32_t tile) { any = any || x.array->coherence->tiles[tile].lost; });
+  }
+  return any;
+}
+
 void note_sent(const task_record& t, memory_space where, bool parts) {
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];

@@ -159,6 +159,8 @@ inline bool stays_at_home(const task_record& t) {
 
 /// Returns the reason why an input of the task is lost; null if none is.
 std::exception_ptr lost_input(const task_record&);
+/// True if the task touches a tile whose only copy was lost: one that it was to overwrite.
+bool touches_lost(const task_record&);
 /// Sums bytes by the space that they come from: host memory, to which they may have to be brought first, or directly
 /// another device's.
 class sources {

@@ -25,6 +25,9 @@ struct fragment {
   std::exception_ptr poison;  // the writer failed
   std::uint64_t age = 0;      // the younger of two accesses has the higher one; that of a box that was cut stays
   std::uint64_t writer = 0;   // of a read: the age of the youngest writer that waits for it; 0: none does
+  // Of a write: one line of writers that took each other's place, each all of the box of the one before; 0 once the box
+  // was cut. At most one fragment is in a line. Of a read: the line of that writer.
+  std::uint64_t line = 0;
 };
 
 /// The fragments of one tile, in no order. No function that is passed in may change the list.

@@ -260,7 +260,8 @@ TEST_F(dependencies, keeps_as_many_parts_in_the_last_step_as_in_the_fifth_where_
   constexpr int steps = 40, size = 34;
   for (const int chunks : {1, 4, 16})
     for (const bool rows : {false, true})
-      for (const int tile : {size, 9}) {
+      for (const auto& [tile, updates_more] :
+           {std::pair(size, 0), std::pair(9, 0), std::pair(size, 1), std::pair(9, 3)}) {
         array_core* const two[] = {&world.array({size, size}, {tile, tile}), &world.array({size, size}, {tile, tile})};
         const auto parts = [&] {
           std::size_t n = 0;
@@ -277,6 +278,8 @@ TEST_F(dependencies, keeps_as_many_parts_in_the_last_step_as_in_the_fifth_where_
             const task_record& t = world.submitted(
                 {{two[step % 2], reads, rows ? plane(lo - 1, hi + 1, 0, size) : plane(0, size, lo - 1, hi + 1)},
                  {two[1 - step % 2], writes, rows ? plane(lo, hi, 1, size - 1) : plane(1, size - 1, lo, hi)}});
+            const box4 written = rows ? plane(lo, hi, 1, size - 1) : plane(1, size - 1, lo, hi);
+            for (int more = 0; more < updates_more; ++more) world.submitted({{two[1 - step % 2], updates, written}});
             if (step == 4) edges.push_back(t.pending);
             if (step > 4) {
               ASSERT_EQ(t.pending, edges[static_cast<std::size_t>(i)])

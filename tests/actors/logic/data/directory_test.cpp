@@ -163,6 +163,8 @@ TEST_F(directory_test, lets_lost_tiles_be_written_anew_by_whom_covers_them) {
   EXPECT_TRUE(lost_input(part(access_mode::write, 0, 399))) << "an element of tile 3 is lost";
   task_record& some = part(access_mode::write, 50, 300);
   EXPECT_FALSE(lost_input(some));
+  EXPECT_TRUE(touches_lost(some));
+  EXPECT_FALSE(touches_lost(part(access_mode::write, 0, 100)));
   some.error = std::make_exception_ptr(1);
   note_done(some, host_space);
   EXPECT_TRUE(a.coherence->tiles[1].lost) << "it has failed";
