@@ -20,9 +20,9 @@ namespace troupe {
 /// that had not finished by then reports `runtime_stopped`.
 ///
 /// Threads: all members may be called from any thread, also inside tasks. A wait inside a task gives its worker's slot
-/// to other tasks meanwhile; the destructors of what a body has captured are inside its task. Those of results, and of
-/// captures whose body never ran, are called wherever the last reference goes, also in a scheduling pass, and must not
-/// wait: a wait throws `error(would_deadlock)` there.
+/// to other tasks meanwhile; the destructors of what a body on cores has captured are inside its task. Those of
+/// results, and of captures whose body never ran, are called wherever the last reference goes, also in a scheduling
+/// pass, and must not wait: a wait without a limit throws `error(would_deadlock)` there.
 template <class T>
 class future {
  public:

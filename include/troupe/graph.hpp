@@ -65,11 +65,12 @@ class recorder : public array_maker<recorder>, public submitter<recorder> {
 /// (`error(not_supported)`); borrowed and adopted arrays may not have tiles that another node writes and a call here
 /// reads. If a node goes, the run and all later ones fail (or `run` throws `error(no_executor)`): record again with
 /// those that are there. What its part had written is lost with it (`error(data_lost)`), for a part cannot be run again
-/// alone; arrays with `array_options::replicas = 2` are copied here after each run, and have not
-/// been when its future is ready.
+/// alone; arrays with `array_options::replicas = 2` are copied here after each run, perhaps only after its future is
+/// ready.
 ///
-/// Failures: a call that fails is reported as "task 'CALL' of 'RUN'". Once a run has begun, its bodies on cores see its
-/// stop token and its deadline (`task_context::stop_requested`); calls that have not begun run all the same.
+/// Failures: a call that fails is reported as "task 'CALL' of 'RUN'". All that the run was to write is in error then,
+/// as the outputs of a task are, also what calls that succeeded have written. Once a run has begun, its bodies on cores
+/// see its stop token and its deadline (`task_context::stop_requested`); calls that have not begun run all the same.
 ///
 /// Not supported (`error(not_supported)`): resources, stop tokens and deadlines of recorded calls, which `record`
 /// refuses once all calls are made, and retries of a run as a whole.
