@@ -131,7 +131,7 @@ class contender {
   /// All tasks of the graphs in steps, which check their inputs; with `recorded` the graphs are recorded, and run once,
   /// before the clock starts. The caller checks the problem afterwards.
   virtual std::optional<cost> steps(step_problem&, [[maybe_unused]] bool recorded) { return {}; }
-  /// What its threads have done since `start`, where it knows.
+  /// Time that its threads have spent since `start`, where it knows.
   virtual std::optional<time_spent> spent() { return {}; }
   /// All items of the stream through all its stages; making the stream is not timed, starting and ending it is. The
   /// caller checks the problem afterwards.

@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <queue>
 #include <span>
@@ -305,11 +307,9 @@ class imagined_run : public troupe::array_maker<imagined_run>, public troupe::su
     const double time = last_ - half_;
     imagined_pace p;
     p.efficiency = machine_.body_ns * n / (time * machine_.cores);
-    p.task_ns = time / n;
     p.in_turn_ns = in_turn_ns_ / n;
     p.submit_ns = submit_ns_ / n;
     p.beside_ns = beside_ns_ / n;
-    p.turns = static_cast<double>(turns_);
     return p;
   }
 

@@ -21,11 +21,9 @@ struct imagined_machine {
 /// Times are for each task of the later half of the program, in nanoseconds of the machine.
 struct imagined_pace {
   double efficiency = 0;  ///< of the time of all cores what was spent in bodies
-  double task_ns = 0;     ///< from one task's end to the next one's
   double in_turn_ns = 0;  ///< of the threads that take the turn, one at a time
   double submit_ns = 0;   ///< of the thread that submits
   double beside_ns = 0;   ///< of the cores that run bodies, beside these
-  double turns = 0;       ///< number of turns, all of them
 };
 
 /// Spawns the tasks of the problem, which check their inputs, and runs them. Turns are taken by a thread beside the

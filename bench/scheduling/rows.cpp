@@ -1,4 +1,4 @@
-// What a task costs inside turns and outside, on real threads and on imagined cores.
+// Costs of a task inside turns and outside, on real threads and on imagined cores.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rows.hpp"

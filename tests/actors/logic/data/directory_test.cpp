@@ -151,7 +151,7 @@ TEST_F(directory_test, makes_older_copies_stale_with_each_write) {
   EXPECT_TRUE(in_the_way(whole(access_mode::read, 2), host_space).empty());
 }
 
-// What was in them is not seen: whether several tiles are written by one access or by one each.
+// The contents of lost tiles are not seen by whom overwrites them, whether several tiles are written by one access or by one each.
 TEST_F(directory_test, lets_lost_tiles_be_written_anew_by_whom_covers_them) {
   const auto lose = [&](std::uint32_t tile) {
     a.coherence->tiles[tile].lost = std::make_exception_ptr(error(errc::data_lost, std::to_string(tile)));
