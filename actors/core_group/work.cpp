@@ -17,7 +17,12 @@ namespace troupe::detail {
 
 namespace {
 constexpr std::size_t record_lines = sizeof(task_record) / 64;
+
+// True if the task was neither cancelled nor has another one's failure reached it.
+bool is_waiting(const task_record& t) {
+  return (t.phase.load(std::memory_order_acquire) & phase_mask) == phase_waiting;
 }
+}  // namespace
 
 // Sees to it that a sleeper comes for what a thread cannot begin yet, of tasks that it has taken and of those that are
 // left: now and then, or at once if such work has been there for long.
@@ -61,14 +66,13 @@ void group_actor::release_successors(worker& self, task_record& t, task_queue::s
     }
   };
   placement_.note_ended(t);
-  task_record* join = nullptr;  // a chunk has one
-  const bool others = release_early(t, [&](task_record& next) {
+  task_record *join = nullptr, *gate = nullptr;  // a chunk has one join
+  const auto take = [&](task_record& next) {
     if (next.kind == task_kind::join) {
       join = &next;
       return;
     }
-    if ((next.phase.load(std::memory_order_acquire) & phase_mask) != phase_waiting ||
-        !placement_.keeps_predicted(next)) {
+    if (!is_waiting(next) || !placement_.keeps_predicted(next)) {
       task_record* const one = &next;  // it will not run, or nobody but a turn knows how long it takes
       placement_.report_ready({&one, 1});
       return;
@@ -79,6 +83,17 @@ void group_actor::release_successors(worker& self, task_record& t, task_queue::s
     }
     sorted = sorted && task_queue::priority_of(next) == 0;
     ready[n++] = &next;
+  };
+  const bool others = release_early(t, [&](task_record& next) {
+    if (next.kind != task_kind::gate) return take(next);
+    if (!is_waiting(next)) {  // a task before it has failed
+      task_record* const one = &next;
+      return placement_.report_ready({&one, 1});
+    }
+    release_early(next, take);
+    if (placement_.pass_gate(next)) return;
+    if (gate) placement_.report_done({&gate, 1}, nullptr);
+    gate = &next;
   });
   if (others || takes_long(t, mine)) mine.open = false;
   std::size_t kept = 0;
@@ -97,8 +112,9 @@ void group_actor::release_successors(worker& self, task_record& t, task_queue::s
   }
   if ((kept != 0 || queued != 0) && (self.batch.size() > 1 || !queue_.empty()))
     leave_to_others(self, mine.ahead(self.batch.size()));
-  // Last: the turn that this takes may be long, and others can have what is ready.
+  // Last: the turns that this takes may be long, and others can have what is ready.
   if (join) placement_.report_ready({&join, 1});
+  if (gate) placement_.report_done({&gate, 1}, nullptr);
 }
 
 // Runs one of the tasks that a thread has taken together, and releases what it can of those after it.

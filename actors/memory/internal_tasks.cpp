@@ -134,4 +134,11 @@ task_record* make_farewell(runtime_state& rt, array_core& a) {
   return t;
 }
 
+task_record* make_gate(runtime_state& rt) {
+  task_record* t = take_record(rt);
+  t->kind = task_kind::gate;
+  t->body_gone = true;
+  return t;
+}
+
 }  // namespace troupe::detail

@@ -36,5 +36,7 @@ task_record* make_forget(runtime_state&, array_core&);
 task_record* make_look(runtime_state&, array_core&);
 /// Makes a task that comes after all that use the array, and ends when the array is freed.
 task_record* make_farewell(runtime_state&, array_core&);
+/// Makes a task that touches nothing and only waits; see logic/data/read_groups.hpp.
+task_record* make_gate(runtime_state&);
 
 }  // namespace troupe::detail

@@ -72,7 +72,7 @@ void placement::give_up_successors(std::vector<task_record*> next) {
     next.pop_back();
     deps_.each_successor(*t, [&](task_record& after, bool) {
       if (!seen.insert(&after).second) return;
-      give_up(after);
+      if (after.kind != task_kind::gate) give_up(after);
       next.push_back(&after);
     });
   }

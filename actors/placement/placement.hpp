@@ -139,6 +139,9 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   }
   /// Has ready tasks placed that a thread has released, and that it cannot hand on itself.
   void report_ready(std::span<task_record* const>);
+  /// Retires a gate whose early successors a thread has released, before it reports the last task that the gate waited
+  /// for. False if others are left: then the gate is to be reported as done.
+  bool pass_gate(task_record&);
   /// Predicts an early task anew that the calling thread has just released, if what was predicted before it was ready
   /// holds no more; false: a turn has to.
   bool keeps_predicted(task_record& t) const {
@@ -298,6 +301,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
  private:
   // dependencies::callbacks
   task_record* make_combine(array_core&, reduction&) override;
+  task_record* make_gate() noexcept override;
   void fail(task_record&, std::exception_ptr, bool own) override;
 
   // host_memory::owner

@@ -33,7 +33,8 @@ bool side_orders::may_take(const side_turns& turns, std::size_t side, const task
     const access& x = t.accesses[i];
     if (!turns.has(side, *x.array) || x.array->open) return false;
     const tile_history& s = x.array->states[x.tile];
-    if (s.parts || s.poison || !(s.valid || x.mode == access_mode::write) || is_elsewhere(s.writer)) return false;
+    if (s.parts || s.group || s.poison || !(s.valid || x.mode == access_mode::write) || is_elsewhere(s.writer))
+      return false;
     if (x.mode != access_mode::read && std::any_of(s.readers.begin(), s.readers.end(), is_elsewhere)) return false;
   }
   return true;

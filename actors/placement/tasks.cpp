@@ -59,6 +59,8 @@ bool placement::predict_anew(task_record& t) const {
 
 void placement::order(task_record& t) {
   foresee(t);
+  deps_.allow_gates(releases_early() && !executors_.has_devices() && !executors_.limits_memory() &&
+                    !turns_.aside().are_wanted());
   // A task comes with one pending count, its submission, taken off here.
   deps_.order(t, work_.made());
   trace_.add_found_edges();
@@ -76,6 +78,16 @@ void placement::order(task_record& t) {
 
 task_record* placement::make_combine(array_core& a, reduction& r) { return detail::make_combine(rt_, a, r); }
 
+task_record* placement::make_gate() noexcept try { return detail::make_gate(rt_); } catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+bool placement::pass_gate(task_record& gate) {
+  task_record* const one = &gate;
+  task_record* left = nullptr;
+  return turnless_.retire({&one, 1}, &left) == 0;
+}
+
 // ---- ready ----------------------------------------------------------------------------------------------------------
 
 void placement::make_ready(task_record& t) {
@@ -85,6 +97,10 @@ void placement::make_ready(task_record& t) {
       work_.to_retire(t);
     else
       chains_.send_successors(t);  // there is room again
+    return;
+  }
+  if (t.kind == task_kind::gate) {
+    work_.to_retire(t);
     return;
   }
   end_failed_join(t);

@@ -85,7 +85,7 @@ void turnless_ends::note_time(const task_record& t) {
 }
 
 std::size_t turnless_ends::retire(std::span<task_record* const> tasks, task_record** left) {
-  std::size_t n = 0, referred = 0;
+  std::size_t n = 0, referred = 0, gates = 0;
   records ended;
   times sum;
   for (task_record* const t : tasks) {
@@ -98,6 +98,7 @@ std::size_t turnless_ends::retire(std::span<task_record* const> tasks, task_reco
       sum.predicted_ns += static_cast<double>(t->predicted_ns);
       sum.measured_ns += static_cast<double>(t->measured_ns);
     }
+    if (t->kind == task_kind::gate) ++gates;
     // The last reference is the only one from which more could be made.
     const bool has_future = t->references.load(std::memory_order_acquire) != 1;
     if (has_future || t->extra) {  // the holder of a turn may ask a task that has just ended for its name
@@ -132,7 +133,9 @@ std::size_t turnless_ends::retire(std::span<task_record* const> tasks, task_reco
     note_references(mine);
   }
   end(over);
-  if (tasks.size() - n != referred) count_.note_retired_outside(tasks.size() - n - referred, mine);
+  // Gates have not been submitted.
+  if (const std::size_t counted = tasks.size() - n - referred - gates; counted != 0)
+    count_.note_retired_outside(counted, mine);
   if (referred != 0) {
     // Either the holder of the turn sees the bit when it has left, or this thread sees that it has.
     std::atomic_thread_fence(std::memory_order_seq_cst);

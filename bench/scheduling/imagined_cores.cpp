@@ -87,10 +87,15 @@ class imagined_cores final : public detail::core_group {
     detail::fulfil(t, board_);
     if (!detail::is_shared(t) || !placement_.releases_early(t)) return;
     placement_.note_ended(t);
-    detail::release_early(t, [this](task_record& next) {
+    const auto take = [this](task_record& next) {
       if (placement_.keeps_predicted(next)) return ready_.push_back(&next);
       task_record* const one = &next;
       placement_.report_ready({&one, 1});
+    };
+    detail::release_early(t, [&](task_record& next) {
+      if (next.kind != detail::task_kind::gate) return take(next);
+      detail::release_early(next, take);
+      if (!placement_.pass_gate(next)) report(next);
     });
   }
   void report(task_record& t) {

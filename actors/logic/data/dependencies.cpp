@@ -63,6 +63,10 @@ class dependencies::list_lock {
 bool dependencies::link(task_ref from, task_record& to, bool data) {
   // Compares numbers, not records: the record may have been reused for this very task.
   if (noted_ && from.sequence != 0 && from.sequence != to.sequence) noted_->emplace_back(from.sequence, to.sequence);
+  return add_edge(from, to, data);
+}
+
+bool dependencies::add_edge(task_ref from, task_record& to, bool data) {
   if (!alive(from) || from.task == &to) return false;
   const list_lock hold(*this, from.sequence);
   if (detail::is_sealed(*from.task)) return false;
@@ -132,24 +136,35 @@ tile_history& dependencies::state_of(array_core& a, std::uint32_t tile) {
   return s;
 }
 
-void dependencies::order(task_record& task, std::vector<task_record*>& combines) {
+void dependencies::order(task_record& task, std::vector<task_record*>& made) {
+  task.sequence = next_sequence();
+  joiner_ = &task;
+  joined_.clear();
+  if (gates_allowed_ && task.access_count >= detail::read_groups::reads_min) find_groups(task, made);
   if (!(task.marks & detail::mark_early)) {
-    order_accesses(task, combines);
+    order_accesses(task, made);
     return settle();
   }
   detail::share(task);  // a chunk of a for_each comes with a successor
   // Its predecessors may end meanwhile: those that have been found are counted in one step.
   found_ = 0;
   task.pending.store(task.pending.load(std::memory_order_relaxed) + being_ordered, std::memory_order_relaxed);
-  order_accesses(task, combines);
+  order_accesses(task, made);
   settle();
   task.pending.fetch_sub(being_ordered - found_, std::memory_order_acq_rel);
 }
 
-void dependencies::order_accesses(task_record& task, std::vector<task_record*>& combines) {
+void dependencies::order_accesses(task_record& task, std::vector<task_record*>& made) {
   added_.clear();  // an error may have left some
-  task.sequence = next_sequence();
+  auto group = joined_.begin();
   for (int i = 0; i < task.access_count; ++i) {
+    if (group != joined_.end() && group->first == i) {
+      joined_group& g = *group++;
+      if (join(task, g)) {
+        i += static_cast<int>(g.reads) - 1;
+        continue;
+      }
+    }
     access& x = task.accesses[i];
     if (!x.array) {
       task_record* from = x.task;
@@ -161,10 +176,10 @@ void dependencies::order_accesses(task_record& task, std::vector<task_record*>& 
     }
     if (!recorded_) note_use(task, *x.array);
     if (x.mode == access_mode::reduce) {
-      order_reduce(task, x, combines);
+      order_reduce(task, x, made);
       continue;
     }
-    if (open_of(*x.array)) combine(*x.array, combines);
+    if (open_of(*x.array)) combine(*x.array, made);
     const bool reads = reads_in(x.mode), writes = writes_in(x.mode);
     if (!x.where) {
       tile_history& s = state_of(*x.array, x.tile);
@@ -204,6 +219,7 @@ bool dependencies::any_use(array_core& a, F&& f) {
   for (std::uint32_t i = 0; i < a.tile_count; ++i) {
     tile_history& s = a.states[i];
     if (f(s.writer) || std::any_of(s.readers.begin(), s.readers.end(), f)) return true;
+    if (s.group && std::any_of(s.group->readers.begin(), s.group->readers.end(), f)) return true;
     if (s.parts && s.parts->any([&](const fragment& p) { return f(p.task); })) return true;
   }
   return a.open && std::any_of(a.open->contributors.begin(), a.open->contributors.end(), f);
@@ -229,6 +245,7 @@ bool dependencies::order_after_early(array_core& a, task_record& t) {
 
 void dependencies::order_whole(task_record& task, tile_history& s, bool reads, bool writes, array_core& array,
                                std::uint32_t tile) {
+  if (s.group && !gates_allowed_) take_from_group(s);
   if (reads) {
     if (!s.valid && s.writer.task != &task) {
       if (recorded_)
@@ -243,10 +260,11 @@ void dependencies::order_whole(task_record& task, tile_history& s, bool reads, b
     s.readers.add({&task, task.sequence}, living());
     return;
   }
-  if (reads || s.readers.empty()) link(s.writer, task, reads);
+  if (reads || (s.readers.empty() && !(s.group && s.group->joined != 0))) link(s.writer, task, reads);
   for (const task_ref& r : s.readers)
-    if (!linked_.has(r, task)) link(r, task, false);
+    if (!linked_.has(r, task) && !comes_after(task, r)) link(r, task, false);
   s.readers.clear();
+  if (s.group) leave_group(s, task);
   s.writer = {&task, task.sequence};
   s.valid = true;
   s.poison = nullptr;
@@ -346,6 +364,7 @@ void dependencies::link_part(task_record& task, fragment_list& parts, const box4
 
 // Makes boxes of a tile that had one writer, or none.
 void dependencies::divide(tile_history& s, const box4& tile_box) {
+  if (s.group) take_from_group(s);
   s.parts = std::make_unique<fragment_list>(tile_box);
   if (s.valid) s.parts->add({tile_box, s.writer, true, s.poison, s.parts->next_age()});
   for (const task_ref& r : s.readers) s.parts->add({tile_box, r, false, nullptr, s.parts->next_age()});
@@ -427,6 +446,116 @@ void dependencies::complain_uninitialized(task_record& task, const array_core& a
       true);
 }
 
+void dependencies::forget(array_core& a) {
+  if (a.open) reduced_outside_.erase(&a);
+  for (std::uint32_t i = 0; i < a.tile_count; ++i)
+    if (a.states[i].group) groups_.leave(a.states[i]);
+}
+
+// ---- groups of readers ----------------------------------------------------------------------------------------------
+
+// Finds the groups that a task is to join, and forms those that it pays to form.
+void dependencies::find_groups(const task_record& task, std::vector<task_record*>& made) {
+  for (int i = 0; i < task.access_count;) {
+    const std::span<const access> reads = detail::read_groups::reads_from(task, i);
+    if (reads.size() >= detail::read_groups::reads_min) {
+      detail::read_group* g = groups_.find(reads);
+      if (!g && groups_.is_worth_forming() && may_gather(reads)) g = form_group(reads, made);
+      if (g) joined_.push_back({i, reads.size(), g, g->number});
+    }
+    i += std::max(1, static_cast<int>(reads.size()));
+  }
+}
+
+// True if the tiles have one writer each, or none that is known, and nothing keeps them from being read.
+bool dependencies::may_gather(std::span<const access> reads) {
+  return std::ranges::all_of(reads, [&](const access& x) {
+    const tile_history& s = x.array->states[x.tile];
+    return !s.parts && s.valid && !s.poison && !x.array->open;
+  });
+}
+
+detail::read_group* dependencies::form_group(std::span<const access> reads, std::vector<task_record*>& made) {
+  detail::read_group& g = groups_.form();
+  g.writers.reserve(reads.size());
+  bool any = false;
+  for (const access& x : reads) {
+    tile_history& s = x.array->states[x.tile];
+    if (s.group == &g) continue;
+    if (s.group) take_from_group(s);
+    g.writers.push_back(s.writer);
+    any = any || (alive(s.writer) && !detail::is_sealed(*s.writer.task));
+    detail::read_groups::enter(s, g);
+  }
+  if (any) {
+    task_record* const gate = around_.make_gate();
+    if (!gate) return nullptr;
+    made.push_back(gate);
+    order_gate(*gate, g);
+    g.gate = {gate, gate->sequence};
+  }
+  g.complete = true;
+  return &g;
+}
+
+// Has the gate wait for the writers. Its submission, which is counted, keeps it from being passed before the task that
+// is being ordered waits for it.
+void dependencies::order_gate(task_record& gate, const detail::read_group& g) {
+  added_.clear();
+  gate.sequence = next_sequence();
+  gate.marks |= detail::mark_early;
+  detail::share(gate);
+  found_ = 0;
+  gate.pending.store(gate.pending.load(std::memory_order_relaxed) + being_ordered, std::memory_order_relaxed);
+  for (const task_ref& w : g.writers) add_edge(w, gate, true);
+  settle();
+  gate.pending.fetch_sub(being_ordered - found_, std::memory_order_acq_rel);
+}
+
+// Orders the reads of a group; false if it is not complete any more, as the task has changed a tile of it itself.
+bool dependencies::join(task_record& task, joined_group& j) {
+  detail::read_group& g = *j.group;
+  if (!g.complete || g.number != j.number) return false;
+  if (noted_)
+    for (const task_ref& w : g.writers)
+      if (w.sequence != 0) noted_->emplace_back(w.sequence, task.sequence);
+  for (std::size_t i = 0; i < j.reads; ++i) note_use(task, *task.accesses[static_cast<std::size_t>(j.first) + i].array);
+  if (g.gate.task) add_edge(g.gate, task, true);
+  g.readers.add({&task, task.sequence}, living());
+  ++g.joined;
+  j.joined = true;
+  return true;
+}
+
+// True if the task comes after the other one because of what it has read in groups.
+bool dependencies::comes_after(const task_record& t, const task_ref& r) const {
+  return &t == joiner_ && std::ranges::any_of(joined_, [&](const joined_group& j) {
+    return j.joined && j.group->number == j.number && j.group->comes_after(r);
+  });
+}
+
+// The same for all readers of a group.
+bool dependencies::comes_after(const task_record& t, const detail::read_group& g) const {
+  return &t == joiner_ && std::ranges::any_of(joined_, [&](const joined_group& j) {
+    return j.joined && j.group->number == j.number && j.group->comes_after_readers_of(g);
+  });
+}
+
+// Has the writer of a tile come after those who have read it in a group.
+void dependencies::leave_group(tile_history& s, task_record& writer) {
+  if (!comes_after(writer, *s.group))
+    for (const task_ref& r : s.group->readers)
+      if (!linked_.has(r, writer) && !comes_after(writer, r)) link(r, writer, false);
+  groups_.leave(s);
+}
+
+// Lists the readers of a group at one of its tiles, which leaves it.
+void dependencies::take_from_group(tile_history& s) {
+  for (const task_ref& r : s.group->readers)
+    if (alive(r)) s.readers.add(r, living());
+  groups_.leave(s);
+}
+
 // ---- reductions -----------------------------------------------------------------------------------------------------
 
 void dependencies::order_reduce(task_record& task, access& x, std::vector<task_record*>& combines) {
@@ -444,6 +573,11 @@ void dependencies::order_reduce(task_record& task, access& x, std::vector<task_r
     r->identity = x.where->fill;
     if (!recorded_ && a.is_borrowed()) reduced_outside_.insert(&a);
     open = r;
+    // Who reads a tile from now on is to have it combined.
+    if (!recorded_)
+      a.each_tile(where, [&](std::uint32_t tile, const box4&) {
+        if (detail::read_group* const g = a.states[tile].group) g->complete = false;
+      });
   }
   open->contributors.add({&task, task.sequence}, living());
   x.where->partials = open;  // executors find the partials here
@@ -516,6 +650,7 @@ void dependencies::poison_outputs(task_record& task) {
     }
     if (!writes_in(x.mode)) continue;
     const auto mark = [&](tile_history& s) {
+      if (s.group) s.group->complete = false;
       if (!s.parts) {
         if (s.writer.task == &task && s.writer.sequence == task.sequence) s.poison = task.error;
         return;

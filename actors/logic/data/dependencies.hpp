@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -25,6 +26,7 @@
 #include <troupe/detail/spin_lock.hpp>
 
 #include "actors/logic/data/array_core.hpp"
+#include "actors/logic/data/read_groups.hpp"
 #include "actors/logic/data/tile_history.hpp"
 #include "actors/protocol/successors.hpp"
 
@@ -62,6 +64,8 @@ class dependencies {
    public:
     /// Returns a record of kind combine that will combine the reduction's partials into the array.
     virtual task_record* make_combine(array_core&, detail::reduction&) = 0;
+    /// Returns a record of kind gate, which touches nothing; null if there is no memory for it, or gates are not allowed.
+    virtual task_record* make_gate() noexcept { return nullptr; }
     /// Fails a task that can never run: another task's failure reached it, or (`own`) it is wrong itself.
     virtual void fail(task_record&, std::exception_ptr, bool own) = 0;
 
@@ -88,9 +92,12 @@ class dependencies {
 
   /// Orders a newly submitted task after those before it, in program order. Afterwards `task.pending` counts its
   /// unfinished predecessors (plus what the caller put there, at least one); others may lower it at once if it is
-  /// early. Combine tasks made on the way are appended to `combines`, already ordered. A task with mark_early is an
-  /// early successor of all that it comes after.
-  void order(task_record& task, std::vector<task_record*>& combines);
+  /// early. Combine tasks and gates made on the way are appended to `made`, already ordered. A task with mark_early is
+  /// an early successor of all that it comes after.
+  void order(task_record& task, std::vector<task_record*>& made);
+  /// Allows tasks that read the same tiles to wait for a gate. While that is not allowed, as at first, groups of
+  /// readers fall apart where their tiles are used. Gates are early successors.
+  void allow_gates(bool are) { gates_allowed_ = are; }
   /// Returns the arrays in memory of the caller's with a reduction that is still open: nobody has read its result.
   const std::unordered_set<array_core*>& reduced_outside() const { return reduced_outside_; }
   /// True if an early task uses the array of which no thread has said yet that it has ended (successors.hpp). After
@@ -101,9 +108,7 @@ class dependencies {
   /// if there is no memory for the first edge.
   bool order_after_early(array_core&, task_record&);
   /// Forgets an array that is about to be freed.
-  void forget(array_core& a) {
-    if (a.open) reduced_outside_.erase(&a);
-  }
+  void forget(array_core& a);
   /// Combines every reduction that is still open, at the end of a recording.
   void combine_recorded(std::vector<task_record*>& combines);
 
@@ -201,8 +206,27 @@ class dependencies {
     t.pending.store(left, std::memory_order_relaxed);
     return left == 0;
   }
-  void order_accesses(task_record&, std::vector<task_record*>& combines);
+  // A task's reads from an access on, which are those of a group.
+  struct joined_group {
+    int first;
+    std::size_t reads;
+    detail::read_group* group;
+    std::uint64_t number;  // the group's: it may have become another one
+    bool joined = false;   // it was complete still when the task came there
+  };
+
+  void order_accesses(task_record&, std::vector<task_record*>& made);
   void settle();
+  void find_groups(const task_record&, std::vector<task_record*>& made);
+  bool may_gather(std::span<const access>);
+  detail::read_group* form_group(std::span<const access>, std::vector<task_record*>& made);
+  void order_gate(task_record& gate, const detail::read_group&);
+  bool join(task_record&, joined_group&);
+  void leave_group(tile_history&, task_record& writer);
+  void take_from_group(tile_history&);
+  bool comes_after(const task_record&, const detail::read_group&) const;
+  bool comes_after(const task_record&, const task_ref&) const;
+  bool add_edge(task_ref from, task_record& to, bool data);
   template <class F>
   bool any_use(array_core&, F&&);
   auto living() const {
@@ -243,6 +267,10 @@ class dependencies {
 
   callbacks& around_;
   recorded_tiles* recorded_;
+  detail::read_groups groups_;
+  bool gates_allowed_ = false;
+  const task_record* joiner_ = nullptr;  // the task that is being ordered
+  std::vector<joined_group> joined_;     // its groups
   known_links linked_;
   std::uint64_t reductions_ = 0;  // that have been opened
   std::unordered_set<array_core*> reduced_outside_;

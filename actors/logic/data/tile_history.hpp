@@ -11,6 +11,8 @@
 
 namespace troupe::detail {
 
+struct read_group;
+
 /// Last writer of a tile and the readers since. Placement.
 struct tile_history {
   task_ref writer;
@@ -18,6 +20,7 @@ struct tile_history {
   bool valid = false;         // written as a whole; else see parts
   bool outside_read = false;  // recording only: read before any recorded write
   ref_list readers;
+  read_group* group = nullptr;           // has more of them; null: there is none
   std::unique_ptr<fragment_list> parts;  // null: whole-tile accesses only
 };
 

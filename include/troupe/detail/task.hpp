@@ -207,7 +207,8 @@ struct task_extra {
   std::vector<std::uint64_t> chunks_at;  // of them, by executor, have ended there; counted by any thread
 };
 
-/// The kinds of tasks. From combine on they are the runtime's own: a transfer makes the host's copy of a tile current
+/// The kinds of tasks. From combine on they are the runtime's own: a gate is what those who read the same tiles wait for
+/// instead of the writers of these (logic/data/read_groups.hpp), a transfer makes the host's copy of a tile current
 /// (or gives up the device's), a forget frees an array's copies on a device, a spill moves a tile from host memory to
 /// the disk, a load brings it back, a lend lets other devices copy a tile from a device's memory, a fetch copies a part
 /// of a tile home, a farewell ends when an array of borrowed memory is gone.
@@ -219,6 +220,7 @@ enum class task_kind : unsigned char {
   recorded,
   recorded_join,
   combine,
+  gate,
   transfer,
   forget,
   spill,

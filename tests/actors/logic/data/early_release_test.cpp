@@ -211,10 +211,15 @@ TEST(successors, added_while_the_list_is_sealed_are_released_or_refused_and_neve
 // ---- a program on tiles, run by several threads ---------------------------------------------------------------------
 
 // Orders and retires tasks with a turn, and releases early successors without it. A tile's bytes are a number: a task
-// that writes adds a digit of its own to what it reads, so that each value tells its whole history.
+// that writes adds a digit of its own to what it reads, so that each value tells its whole history. `lists`: some tasks
+// read one of so many lists of tiles, and may wait for gates.
 class small_runtime final : public troupe::logic::dependencies::callbacks {
  public:
-  explicit small_runtime(std::size_t tiles) : arrays_(tiles), values_(tiles), serial_(tiles) {
+  small_runtime(std::size_t tiles, std::size_t lists, std::mt19937& random)
+      : arrays_(tiles), values_(tiles), serial_(tiles), lists_(lists) {
+    for (std::vector<std::size_t>& list : lists_)
+      for (std::size_t n = 8 + random() % 4; n != 0; --n) list.push_back(random() % tiles);
+    order_.allow_gates(lists != 0);
     for (array_core& a : arrays_) {
       a.spec.rank = 1;
       a.spec.size[0] = a.spec.tile[0] = 4;
@@ -226,21 +231,33 @@ class small_runtime final : public troupe::logic::dependencies::callbacks {
   void add(std::mt19937& random) {
     job& j = jobs_.emplace_back();
     j.record.pending = 1;
-    j.record.accesses = j.record.own_accesses.data();
     if (random() % 4 != 0) j.record.marks |= troupe::detail::mark_early;
     j.id = jobs_.size();
-    std::uint64_t seen = j.id;
-    const auto n = static_cast<std::uint16_t>(1 + random() % 3);
-    for (std::uint16_t i = 0; i < n; ++i) {
-      const std::size_t tile = random() % arrays_.size();
-      const bool again = std::any_of(j.record.accesses, j.record.accesses + i,
-                                     [&](const auto& x) { return x.array == &arrays_[tile]; });
-      if (again) continue;
-      auto& x = j.record.accesses[j.record.access_count++];
+    const auto use = [&](std::size_t tile, access_mode mode) {
+      auto& x = j.accesses.emplace_back();
       x.array = &arrays_[tile];
-      x.mode = random() % 2 != 0 ? access_mode::read : access_mode::update;
-      seen = seen * 31 + serial_[tile];
+      x.mode = mode;
+    };
+    const auto mode = [&] { return random() % 2 != 0 ? access_mode::read : access_mode::update; };
+    const bool reads_list = !lists_.empty() && random() % 8 != 0;
+    const bool writes_first = random() % 8 == 0;
+    const std::size_t written = random() % arrays_.size();
+    if (reads_list) {
+      if (random() % 32 == 0) list_ = random() % lists_.size();
+      if (writes_first) use(written, access_mode::update);
+      for (const std::size_t tile : lists_[list_])
+        if (!writes_first || tile != written) use(tile, access_mode::read);
     }
+    const std::size_t n = reads_list ? random() % 2 : 1 + random() % 3;
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t tile = random() % arrays_.size();
+      if (std::ranges::none_of(j.accesses, [&](const auto& x) { return x.array == &arrays_[tile]; }))
+        use(tile, reads_list ? access_mode::update : mode());
+    }
+    j.record.accesses = j.accesses.data();
+    j.record.access_count = static_cast<std::uint16_t>(j.accesses.size());
+    std::uint64_t seen = j.id;
+    for (std::uint16_t i = 0; i < j.record.access_count; ++i) seen = seen * 31 + serial_[tile_of(j.record, i)];
     j.expected = seen;
     for (std::uint16_t i = 0; i < j.record.access_count; ++i)
       if (j.record.accesses[i].mode == access_mode::update) serial_[tile_of(j.record, i)] = seen;
@@ -259,7 +276,7 @@ class small_runtime final : public troupe::logic::dependencies::callbacks {
         while (unfinished_.load() != 0) {
           if (random() % 2 == 0 || ended.size() > 8) take_turn(ended, random() % 20);
           if (job* j = next_ready()) {
-            do_job(*j);
+            do_job(*j, ended);
             ended.push_back(&j->record);
           } else {
             take_turn(ended, 20);
@@ -271,11 +288,14 @@ class small_runtime final : public troupe::logic::dependencies::callbacks {
 
   std::size_t wrong() const { return wrong_; }
   std::size_t early() const { return early_; }
+  std::size_t gates() const { return gates_.size(); }
+  std::size_t gates_passed_early() const { return passed_; }
   bool ends_as_in_order() const { return values_ == serial_; }
 
  private:
   struct job {
     task_record record;
+    std::vector<troupe::detail::access> accesses{};
     std::size_t id = 0;
     std::uint64_t expected = 0;
   };
@@ -287,27 +307,41 @@ class small_runtime final : public troupe::logic::dependencies::callbacks {
   void take_turn(std::vector<task_record*>& ended, std::size_t how_many) {
     std::lock_guard hold(turn_);
     for (task_record* t : ended) {
-      order_.retire(*t, [&](task_record& next) { make_ready(next); });
-      --unfinished_;
+      retire(*t);
+      if (t->kind != troupe::detail::task_kind::gate) --unfinished_;
     }
     ended.clear();
     std::vector<task_record*> made;
     for (; how_many != 0 && ordered_ < jobs_.size(); --how_many) {
       task_record& t = jobs_[ordered_++].record;
       order_.order(t, made);
+      for (task_record* gate : made)
+        if (gate->pending.fetch_sub(1) == 1) make_ready_in_turn(*gate);
+      made.clear();
       if (t.pending.fetch_sub(1) == 1) make_ready(t);
     }
   }
 
-  void do_job(job& j) {
+  void retire(task_record& t) {
+    order_.retire(t, [&](task_record& next) { make_ready_in_turn(next); });
+  }
+  void make_ready_in_turn(task_record& t) { t.kind == troupe::detail::task_kind::gate ? retire(t) : make_ready(t); }
+
+  void do_job(job& j, std::vector<task_record*>& ended) {
     std::uint64_t seen = j.id;
     for (int i = 0; i < j.record.access_count; ++i) seen = seen * 31 + values_[tile_of(j.record, i)];
     if (seen != j.expected) ++wrong_;
     for (int i = 0; i < j.record.access_count; ++i)
       if (j.record.accesses[i].mode == access_mode::update) values_[tile_of(j.record, i)] = seen;
-    release_early(j.record, [&](task_record& next) {
+    const auto take = [&](task_record& next) {
       ++early_;
       make_ready(next);
+    };
+    release_early(j.record, [&](task_record& next) {
+      if (next.kind != troupe::detail::task_kind::gate) return take(next);
+      ++passed_;
+      release_early(next, take);
+      ended.push_back(&next);
     });
   }
 
@@ -324,16 +358,25 @@ class small_runtime final : public troupe::logic::dependencies::callbacks {
   }
 
   task_record* make_combine(array_core&, troupe::detail::reduction&) override { return nullptr; }
+  task_record* make_gate() noexcept override {
+    task_record& t = gates_.emplace_back();
+    t.kind = troupe::detail::task_kind::gate;
+    t.pending = 1;
+    return &t;
+  }
   void fail(task_record&, std::exception_ptr, bool) override { ++wrong_; }
 
   std::vector<array_core> arrays_;
   std::vector<std::uint64_t> values_, serial_;
+  std::vector<std::vector<std::size_t>> lists_;
+  std::size_t list_ = 0;  // the one that is read by the jobs added now
   std::deque<job> jobs_;
+  std::deque<task_record> gates_;
   std::mutex turn_, queue_;
   troupe::logic::dependencies order_{*this};
   std::size_t ordered_ = 0;
   std::deque<task_record*> ready_;
-  std::atomic<std::size_t> unfinished_{0}, wrong_{0}, early_{0};
+  std::atomic<std::size_t> unfinished_{0}, wrong_{0}, early_{0}, passed_{0};
 };
 
 class successors_of_programs : public testing::TestWithParam<unsigned> {};
@@ -341,13 +384,28 @@ class successors_of_programs : public testing::TestWithParam<unsigned> {};
 TEST_P(successors_of_programs, run_in_the_order_of_the_program_on_any_number_of_threads) {
   std::mt19937 random(GetParam());
   for (const int threads : {1, 2, 3, 5}) {
-    small_runtime rt(1 + random() % 12);
+    small_runtime rt(1 + random() % 12, 0, random);
     for (int i = 0; i < 2000; ++i) rt.add(random);
     rt.run(threads, random());
     EXPECT_EQ(rt.wrong(), 0u);
     EXPECT_TRUE(rt.ends_as_in_order());
     EXPECT_GT(rt.early(), 0u);
   }
+}
+
+TEST_P(successors_of_programs, run_in_the_order_of_the_program_where_they_read_the_same_lists_of_tiles) {
+  std::mt19937 random(GetParam());
+  std::size_t early = 0;
+  for (const int threads : {1, 2, 3, 5}) {
+    small_runtime rt(12 + random() % 40, 1 + random() % 3, random);
+    for (int i = 0; i < 2000; ++i) rt.add(random);
+    rt.run(threads, random());
+    EXPECT_EQ(rt.wrong(), 0u);
+    EXPECT_TRUE(rt.ends_as_in_order());
+    EXPECT_GT(rt.gates(), 10u);
+    early += rt.gates_passed_early();
+  }
+  EXPECT_GT(early, 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(seeds, successors_of_programs, testing::Range(1u, 11u));

@@ -127,6 +127,13 @@ class graph_world final : public troupe::logic::dependencies::callbacks {
     t.accesses[0].where->partials = &r;
     return &t;
   }
+  task_record* make_gate() noexcept override {
+    task_record& t = task({}, "gate");
+    t.kind = troupe::detail::task_kind::gate;
+    t.pending = 1;
+    gates.push_back(&t);
+    return &t;
+  }
   void fail(task_record& t, std::exception_ptr why, bool own) override {
     if (t.error) return;
     t.error = std::move(why);
@@ -135,7 +142,7 @@ class graph_world final : public troupe::logic::dependencies::callbacks {
 
   troupe::logic::recorded_tiles recorded;
   troupe::logic::dependencies deps;
-  std::vector<task_record*> ready, combines;
+  std::vector<task_record*> ready, combines, gates;
   std::map<const task_record*, bool> failed_itself;
 
  private:

@@ -1,0 +1,100 @@
+// What this file is for: lists of tiles that many tasks read: such tasks are noted once, and not at each tile.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Where each of n tasks reads the same m tiles (steps that need all of the step before), program order has n times m
+// edges, and as many entries of readers. A group has one task of the runtime's own instead, its gate, which waits for
+// the m writers and is waited for by the n readers; and one list of these.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <troupe/detail/task.hpp>
+
+#include "actors/logic/data/ref_list.hpp"
+
+namespace troupe::detail {
+
+class read_groups;
+struct tile_history;
+
+/// Tasks that have read the same tiles since these were written. With the turn.
+struct read_group {
+  std::vector<task_ref> writers;  // the last writers of the tiles
+  task_ref gate;                  // waits for all of them; none: all had ended
+  ref_list readers;
+  std::uint32_t joined = 0;  // readers that there have been
+  std::uint32_t inside = 0;  // histories that refer to the group
+  bool complete = false;     // those of all its tiles do, and none has changed
+  std::size_t list = 0;      // whose group it is; read_groups::none: of none any more
+
+  std::uint64_t number = 0;  // of the group among all that were ever formed
+  // What `comes_after_readers_of` has found for the group of that number, of which there had been so many readers.
+  std::uint64_t after = 0;
+  std::uint32_t after_joined = 0;
+  bool is_after = false;
+
+  /// True if this group's writers are among those of the other's readers that are still listed: whoever comes after the
+  /// writers comes after these.
+  bool comes_after_readers_of(const read_group& other);
+  /// True if the referenced task is one of the writers.
+  bool comes_after(const task_ref&) const;
+};
+
+/// The lists that tasks have read lately, and their groups. With the turn.
+class read_groups {
+ public:
+  /// Fewest reads of whole tiles, one behind the other in a task, for which a group is formed.
+  static constexpr std::size_t reads_min = 8;
+  static constexpr std::size_t none = ~std::size_t{0};
+
+  /// Returns the accesses from `first` on that read whole tiles.
+  static std::span<const access> reads_from(const task_record&, int first);
+
+  /// Returns the group of those who read these tiles, if it is complete; null: there is none. Then `is_worth_forming`
+  /// says what has become of earlier ones.
+  read_group* find(std::span<const access> reads);
+  /// True if the tiles that `find` was asked for last were read by others before, and groups of them have had enough
+  /// readers.
+  bool is_worth_forming() const { return worth_; }
+  /// Returns an empty group of the tiles that `find` was asked for last; it is not complete.
+  read_group& form();
+  /// Has the history refer to the group.
+  static void enter(tile_history&, read_group&);
+  /// Has the history refer to no group any more, which is not complete from then on.
+  void leave(tile_history&);
+
+ private:
+  static constexpr std::size_t lists_max = 8;
+  // Readers that a group must have had for the next one to be formed at once; reads without a group, at most, after
+  // groups that had fewer.
+  static constexpr std::uint32_t readers_min = 3, skipped_max = 64;
+
+  struct tile {
+    const array_core* array;
+    std::uint32_t index;
+  };
+  struct list {
+    std::vector<tile> tiles;
+    read_group* group = nullptr;
+    std::uint32_t skip = 0, skip_next = 1;  // reads to come without a group; the next time
+  };
+
+  static bool is_of(const list&, std::span<const access> reads);
+  void judge(list&);
+  void give_back(read_group&);
+
+  std::array<list, lists_max> lists_;
+  std::size_t asked_ = 0, next_ = 0;  // the list that was asked for last; the one to be replaced next
+  bool worth_ = false;
+  std::uint64_t formed_ = 0;
+  std::vector<std::unique_ptr<read_group>> all_;
+  std::vector<read_group*> idle_;
+};
+
+}  // namespace troupe::detail
