@@ -19,12 +19,17 @@ namespace {
 using namespace troupe;
 
 using number = std::uint64_t;
+using troupe::index_t;
 
 // A program on arrays of one number, and what each holds when its tasks run in their order: nothing where the task that
 // has written it failed.
 class list_program {
  public:
-  list_program(runtime& rt, unsigned seed) : rt_(rt), random_(seed) {
+  list_program(runtime& rt, unsigned seed)
+      : rt_(rt),
+        random_(seed),
+        wide_(rt.adopt<number>(std::vector<number>(wide, 1), {wide}, tiles(4))),
+        wide_expected_(wide, 1) {
     const std::size_t n = 10 + random_() % 20;
     for (std::size_t i = 0; i < n; ++i) {
       arrays_.push_back(rt_.adopt<number>({i}));
@@ -39,7 +44,7 @@ class list_program {
   void submit(std::size_t tasks) {
     for (std::size_t i = 0; i < tasks; ++i) {
       if (random_() % 24 == 0) list_ = random_() % lists_.size();
-      switch (random_() % 16) {
+      switch (random_() % 18) {
         case 0:
           replace();
           break;
@@ -66,6 +71,9 @@ class list_program {
       }
       if (got != expected_[i]) all.push_back(i);
     }
+    const auto w = wide_.read();
+    for (index_t i = 0; i < wide; ++i)
+      if (w(i) != wide_expected_[static_cast<std::size_t>(i)]) all.push_back(1'000 + static_cast<std::size_t>(i));
     return all;
   }
 
@@ -117,6 +125,28 @@ class list_program {
       if (expected_[to]) *expected_[to] += n;
     }
   }
+  // Each chunk reads all of an array in tiles; then another loop writes it, in chunks that need not be its tiles.
+  void mix_all() {
+    auto sums = rt_.array<number>({wide}, tiles(4));
+    const std::vector<number> before = wide_expected_;
+    number all = 0;
+    for (const number n : before) all = mix(all, n);
+    rt_.for_each(
+        grid(wide).chunks(4),
+        [](view<const number, 1> in, view<number, 1> out) {
+          number n = 0;
+          for (index_t i = 0; i < wide; ++i) n = mix(n, in(i));
+          for (index_t i = out.lo(0); i < out.hi(0); ++i) out(i) = mix(n, static_cast<number>(i));
+        },
+        read(wide_, troupe::all{}), write(sums));
+    for (index_t i = 0; i < wide; ++i) wide_expected_[static_cast<std::size_t>(i)] = mix(all, static_cast<number>(i));
+    rt_.for_each(
+        grid(wide).chunks(random_() % 2 == 0 ? 4 : 6),
+        [](view<const number, 1> in, view<number, 1> out) {
+          for (index_t i = out.lo(0); i < out.hi(0); ++i) out(i) = in(i);
+        },
+        read(sums), write(wide_));
+  }
   // Drops an array while tasks use it.
   void replace() {
     const std::size_t at = any();
@@ -129,6 +159,9 @@ class list_program {
   std::mt19937 random_;
   std::vector<array<number, 1>> arrays_;
   std::vector<std::optional<number>> expected_;
+  static constexpr index_t wide = 40;
+  array<number, 1> wide_;
+  std::vector<number> wide_expected_;
   std::vector<std::vector<std::size_t>> lists_{3};
   std::size_t list_ = 0;
 };

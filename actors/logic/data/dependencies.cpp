@@ -136,11 +136,21 @@ tile_history& dependencies::state_of(array_core& a, std::uint32_t tile) {
   return s;
 }
 
+namespace {
+// Most tasks read few tiles, and no array of many.
+bool may_read_many(const task_record& t) {
+  constexpr std::size_t many = detail::read_groups::tiles_min;
+  return t.access_count >= many || std::any_of(t.accesses, t.accesses + t.access_count, [](const access& x) {
+           return x.array && x.where && x.array->tile_count >= many && x.mode == access_mode::read;
+         });
+}
+}  // namespace
+
 void dependencies::order(task_record& task, std::vector<task_record*>& made) {
   task.sequence = next_sequence();
   joiner_ = &task;
   joined_.clear();
-  if (gates_allowed_ && task.access_count >= detail::read_groups::reads_min) find_groups(task, made);
+  if (gates_allowed_ && may_read_many(task)) find_groups(task, made);
   if (!(task.marks & detail::mark_early)) {
     order_accesses(task, made);
     return settle();
@@ -457,36 +467,36 @@ void dependencies::forget(array_core& a) {
 // Finds the groups that a task is to join, and forms those that it pays to form.
 void dependencies::find_groups(const task_record& task, std::vector<task_record*>& made) {
   for (int i = 0; i < task.access_count;) {
-    const std::span<const access> reads = detail::read_groups::reads_from(task, i);
-    if (reads.size() >= detail::read_groups::reads_min) {
-      detail::read_group* g = groups_.find(reads);
-      if (!g && groups_.is_worth_forming() && may_gather(reads)) g = form_group(reads, made);
-      if (g) joined_.push_back({i, reads.size(), g, g->number});
-    }
-    i += std::max(1, static_cast<int>(reads.size()));
+    const std::span<const access> all = detail::read_groups::reads_from(task, i);
+    i += std::max(1, static_cast<int>(all.size()));
+    const detail::read_groups::found list = groups_.find(all);
+    detail::read_group* g = list.group;
+    if (!g && groups_.is_worth_forming() && may_gather(list.reads)) g = form_group(list.reads, made);
+    if (g) joined_.push_back({static_cast<int>(list.reads.data() - task.accesses), list.reads.size(), g, g->number});
   }
 }
 
 // True if the tiles have one writer each, or none that is known, and nothing keeps them from being read.
 bool dependencies::may_gather(std::span<const access> reads) {
-  return std::ranges::all_of(reads, [&](const access& x) {
-    const tile_history& s = x.array->states[x.tile];
-    return !s.parts && s.valid && !s.poison && !x.array->open;
+  bool may = std::ranges::none_of(reads, [](const access& x) { return x.array->open != nullptr; });
+  detail::read_groups::each_tile(reads, [&](const array_core& a, std::uint32_t tile) {
+    const tile_history& s = a.states[tile];
+    may = may && !s.parts && s.valid && !s.poison;
   });
+  return may;
 }
 
 detail::read_group* dependencies::form_group(std::span<const access> reads, std::vector<task_record*>& made) {
   detail::read_group& g = groups_.form();
-  g.writers.reserve(reads.size());
   bool any = false;
-  for (const access& x : reads) {
-    tile_history& s = x.array->states[x.tile];
-    if (s.group == &g) continue;
+  detail::read_groups::each_tile(reads, [&](const array_core& a, std::uint32_t tile) {
+    tile_history& s = a.states[tile];
+    if (s.group == &g) return;  // the list has the tile twice
     if (s.group) take_from_group(s);
     g.writers.push_back(s.writer);
     any = any || (alive(s.writer) && !detail::is_sealed(*s.writer.task));
     detail::read_groups::enter(s, g);
-  }
+  });
   if (any) {
     task_record* const gate = around_.make_gate();
     if (!gate) return nullptr;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/logic/data/region.hpp"
 #include "actors/logic/data/tile_history.hpp"
 
 namespace troupe::detail {
@@ -31,37 +32,82 @@ bool read_group::comes_after_readers_of(const read_group& other) {
   return is_after;
 }
 
+namespace {
+bool reads_tile(const access& x) { return x.array && !x.where && x.mode == access_mode::read; }
+bool reads_all(const access& x) {
+  return x.array && x.where && x.mode == access_mode::read && logic::view_box(*x.where) == x.array->whole_box();
+}
+}  // namespace
+
 std::span<const access> read_groups::reads_from(const task_record& t, int first) {
-  int end = first;
-  const auto reads_tile = [](const access& x) { return x.array && !x.where && x.mode == access_mode::read; };
-  while (end < t.access_count && reads_tile(t.accesses[end])) ++end;
-  return {t.accesses + first, static_cast<std::size_t>(end - first)};
+  const access* const begin = t.accesses + first;
+  const access* const end = t.accesses + t.access_count;
+  if (begin != end && reads_all(*begin)) return {begin, 1};
+  return {begin, std::find_if_not(begin, end, reads_tile)};
 }
 
-bool read_groups::is_of(const list& l, std::span<const access> reads) {
-  return std::ranges::equal(l.tiles, reads,
-                            [](const tile& a, const access& x) { return a.array == x.array && a.index == x.tile; });
+bool read_groups::is_many(std::span<const access> reads) {
+  return reads.size() >= tiles_min || (reads.size() == 1 && reads[0].where && reads[0].array->tile_count >= tiles_min);
 }
 
-read_group* read_groups::find(std::span<const access> reads) {
-  const auto known = std::ranges::find_if(lists_, [&](const list& l) { return is_of(l, reads); });
-  asked_ = static_cast<std::size_t>(known - lists_.begin());
-  if (known != lists_.end()) {
-    if (known->group && known->group->complete) return known->group;
-    if (known->group) judge(*known);
-    worth_ = known->skip == 0;
-    if (!worth_) --known->skip;
-    return nullptr;
+// Returns the reads that are the list; none: they do not contain it.
+std::span<const access> read_groups::part_of(std::span<const access> reads, const list& l) {
+  const std::size_t n = l.entries.size();
+  if (n == 0 || n > reads.size()) return {};
+  const auto last = reads.end() - static_cast<std::ptrdiff_t>(n);
+  const auto at = std::find_if(reads.begin(), last + 1, [&](const access& x) { return l.entries.front().is(x); });
+  if (at > last) return {};
+  const std::span<const access> part(at, n);
+  const bool is = std::ranges::equal(l.entries, part, [](const entry& e, const access& x) { return e.is(x); });
+  return is ? part : std::span<const access>();
+}
+
+// Returns the longest row of reads that are in the same places of the others.
+std::span<const access> read_groups::common(std::span<const access> reads, const std::vector<entry>& others) {
+  std::span<const access> longest;
+  const std::size_t n = std::min(reads.size(), others.size());
+  for (std::size_t first = 0; first < n;) {
+    std::size_t end = first;
+    while (end < n && others[end].is(reads[end])) ++end;
+    if (end - first > longest.size()) longest = reads.subspan(first, end - first);
+    first = end + 1;
+  }
+  return longest;
+}
+
+read_groups::found read_groups::known(std::size_t at, std::span<const access> reads) {
+  asked_ = at;
+  list& l = lists_[at];
+  if (l.group && l.group->complete) return {reads, l.group};
+  if (l.group) judge(l);
+  worth_ = l.skip == 0;
+  if (!worth_) --l.skip;
+  return {reads, nullptr};
+}
+
+read_groups::found read_groups::find(std::span<const access> reads) {
+  worth_ = false;
+  if (!is_many(reads)) return {{}, nullptr};
+  for (std::size_t i = 0; i < lists_max; ++i)
+    if (const std::span<const access> part = part_of(reads, lists_[i]); !part.empty()) return known(i, part);
+  const auto note = [](std::vector<entry>& to, std::span<const access> from) {
+    to.clear();
+    for (const access& x : from) to.push_back({x.array, x.where ? all_tiles : x.tile});
+  };
+  std::span<const access> part;
+  for (std::size_t i = 0; i < unknown_max && !is_many(part); ++i) part = common(reads, unknown_[i]);
+  if (!is_many(part)) {
+    note(unknown_[std::exchange(unknown_next_, (unknown_next_ + 1) % unknown_max)], reads);
+    return {{}, nullptr};
   }
   asked_ = std::exchange(next_, (next_ + 1) % lists_max);
   list& l = lists_[asked_];
   if (l.group) judge(l);
-  l.tiles.clear();
-  for (const access& x : reads) l.tiles.push_back({x.array, x.tile});
+  note(l.entries, part);
   l.skip = 0;
   l.skip_next = 1;
-  worth_ = false;
-  return nullptr;
+  worth_ = true;
+  return {part, nullptr};
 }
 
 // Parts a list from its group, which had many readers or few.
@@ -94,7 +140,6 @@ read_group& read_groups::form() {
 }
 
 void read_groups::enter(tile_history& s, read_group& g) {
-  if (s.group == &g) return;  // the list has the tile twice
   s.group = &g;
   ++g.inside;
 }

@@ -16,12 +16,10 @@
 
 #include <troupe/detail/task.hpp>
 
+#include "actors/logic/data/array_core.hpp"
 #include "actors/logic/data/ref_list.hpp"
 
 namespace troupe::detail {
-
-class read_groups;
-struct tile_history;
 
 /// Tasks that have read the same tiles since these were written. With the turn.
 struct read_group {
@@ -49,20 +47,33 @@ struct read_group {
 /// The lists that tasks have read lately, and their groups. With the turn.
 class read_groups {
  public:
-  /// Fewest reads of whole tiles, one behind the other in a task, for which a group is formed.
-  static constexpr std::size_t reads_min = 8;
+  /// Fewest tiles for which a group is formed.
+  static constexpr std::size_t tiles_min = 8;
   static constexpr std::size_t none = ~std::size_t{0};
 
-  /// Returns the accesses from `first` on that read whole tiles.
+  /// Returns the accesses from `first` on that may be of one list: those that read whole tiles, or one that reads all
+  /// tiles of an array.
   static std::span<const access> reads_from(const task_record&, int first);
+  /// Calls f(array, index of the tile) for each tile of such accesses.
+  template <class F>
+  static void each_tile(std::span<const access> reads, F&& f) {
+    for (const access& x : reads) {
+      if (!x.where) f(*x.array, x.tile);
+      for (std::uint32_t i = 0; x.where && i < x.array->tile_count; ++i) f(*x.array, i);
+    }
+  }
 
-  /// Returns the group of those who read these tiles, if it is complete; null: there is none. Then `is_worth_forming`
-  /// says what has become of earlier ones.
-  read_group* find(std::span<const access> reads);
-  /// True if the tiles that `find` was asked for last were read by others before, and groups of them have had enough
-  /// readers.
+  /// Reads of one list, and the group of those who read it; null: there is none that is complete.
+  struct found {
+    std::span<const access> reads;
+    read_group* group;
+  };
+  /// Finds a list among these reads: one that is known, or what they have in common with those of one of the last tasks
+  /// without one, which is known from then on. No reads: there is none.
+  found find(std::span<const access> reads);
+  /// True if the list that `find` has found last was read by others before, and groups of it have had enough readers.
   bool is_worth_forming() const { return worth_; }
-  /// Returns an empty group of the tiles that `find` was asked for last; it is not complete.
+  /// Returns an empty group of the list that `find` has found last; it is not complete.
   read_group& form();
   /// Has the history refer to the group.
   static void enter(tile_history&, read_group&);
@@ -70,27 +81,36 @@ class read_groups {
   void leave(tile_history&);
 
  private:
-  static constexpr std::size_t lists_max = 8;
+  static constexpr std::size_t lists_max = 8, unknown_max = 4;
   // Readers that a group must have had for the next one to be formed at once; reads without a group, at most, after
   // groups that had fewer.
   static constexpr std::uint32_t readers_min = 3, skipped_max = 64;
 
-  struct tile {
+  static constexpr std::uint32_t all_tiles = ~std::uint32_t{0};
+
+  struct entry {
     const array_core* array;
-    std::uint32_t index;
+    std::uint32_t tile;
+    bool operator==(const entry&) const = default;
+    bool is(const access& x) const { return array == x.array && tile == (x.where ? all_tiles : x.tile); }
   };
   struct list {
-    std::vector<tile> tiles;
+    std::vector<entry> entries;
     read_group* group = nullptr;
     std::uint32_t skip = 0, skip_next = 1;  // reads to come without a group; the next time
   };
 
-  static bool is_of(const list&, std::span<const access> reads);
+  static bool is_many(std::span<const access> reads);
+  static std::span<const access> part_of(std::span<const access> reads, const list&);
+  static std::span<const access> common(std::span<const access> reads, const std::vector<entry>& others);
+  found known(std::size_t at, std::span<const access> reads);
   void judge(list&);
   void give_back(read_group&);
 
   std::array<list, lists_max> lists_;
-  std::size_t asked_ = 0, next_ = 0;  // the list that was asked for last; the one to be replaced next
+  std::array<std::vector<entry>, unknown_max> unknown_;  // the last reads among which there was none
+  std::size_t unknown_next_ = 0;
+  std::size_t asked_ = 0, next_ = 0;  // the list that was found last; the one to be replaced next
   bool worth_ = false;
   std::uint64_t formed_ = 0;
   std::vector<std::unique_ptr<read_group>> all_;

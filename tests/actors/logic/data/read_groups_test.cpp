@@ -12,6 +12,7 @@
 #include <random>
 #include <set>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "graph_world.hpp"
@@ -21,6 +22,7 @@ namespace {
 using test::graph_world;
 using test::line;
 using troupe::access_mode;
+using troupe::index_t;
 using troupe::detail::array_core;
 using troupe::detail::task_record;
 
@@ -194,6 +196,50 @@ TEST_F(read_groups_of_steps, a_list_that_one_task_reads_after_each_change_gets_f
   world_.complete_all();
 }
 
+TEST_F(read_groups_of_steps, a_list_may_stand_between_reads_that_differ) {
+  const auto before = writers(even_);
+  std::vector<task_record*> readers;
+  for (int i = 0; i < 5; ++i) {
+    std::vector<graph_world::use> uses{whole(odd_[static_cast<std::size_t>(i)], access_mode::read)};
+    for (const auto& u : reads(even_)) uses.push_back(u);
+    uses.push_back(whole(odd_[static_cast<std::size_t>(9 - i)], access_mode::read));
+    readers.push_back(&ordered(uses));
+  }
+  ASSERT_EQ(world_.gates.size(), 1u);
+  EXPECT_EQ(successors(*world_.gates[0]), 4u);
+  for (task_record* r : readers)
+    for (task_record* w : before) EXPECT_TRUE(waits(*r, *w));
+  EXPECT_TRUE(waits(writer(odd_[2]), *readers[2]));
+}
+
+TEST_F(read_groups_of_steps, lists_may_take_turns) {
+  writers(even_);
+  writers(odd_);
+  for (int i = 0; i < 4; ++i) {
+    reader(even_);
+    reader(odd_);
+  }
+  EXPECT_EQ(world_.gates.size(), 2u);
+  for (task_record* g : world_.gates) EXPECT_EQ(successors(*g), 3u);
+}
+
+TEST_F(read_groups_of_steps, all_tiles_of_an_array_are_a_list) {
+  array_core& from = world_.array({40}, {4});
+  array_core& to = world_.array({40}, {4});
+  const auto chunk = [](index_t i) { return line(4 * i, 4 * i + 4); };
+  std::vector<task_record*> before, next;
+  for (index_t i = 0; i < 10; ++i) before.push_back(&ordered({{&from, access_mode::write, chunk(i)}}));
+  for (index_t i = 0; i < 10; ++i)
+    next.push_back(&ordered({{&from, access_mode::read, line(0, 40)}, {&to, access_mode::write, chunk(i)}}));
+  ASSERT_EQ(world_.gates.size(), 1u);
+  EXPECT_EQ(successors(*world_.gates[0]), 9u);
+  for (task_record* n : next)
+    for (task_record* b : before) EXPECT_TRUE(waits(*n, *b));
+  task_record& half = ordered({{&from, access_mode::write, line(0, 2)}});
+  for (task_record* n : next) EXPECT_TRUE(waits(half, *n)) << "who writes a part, too";
+  EXPECT_TRUE(waits(ordered({{&from, access_mode::read, line(0, 40)}}), half));
+}
+
 TEST_F(read_groups_of_steps, tasks_that_placement_decides_about_are_counted_as_users_until_they_retire) {
   const auto before = writers(even_);
   for (int i = 0; i < 4; ++i) world_.submitted(reads(even_));
@@ -218,23 +264,33 @@ TEST_P(read_groups_of_programs, order_what_must_be_in_order) {
   std::vector<std::vector<array_core*>> lists(3);
   for (auto& list : lists)
     for (std::size_t n = 8 + random() % 3; n != 0; --n) list.push_back(arrays[random() % arrays.size()]);
+  array_core& wide = world.array({40}, {4});
+  using element = std::pair<array_core*, index_t>;
   struct job {
     task_record* task;
-    std::set<array_core*> reads, writes;
+    std::set<element> reads, writes;
   };
   std::vector<job> jobs;
   std::size_t list = 0, grouped = 0;
   for (int i = 0; i < 150; ++i) {
     job j;
     std::vector<graph_world::use> uses;
-    const auto use = [&](array_core* a, access_mode m) {
-      uses.push_back({a, m, line(0, 4)});
-      (m == access_mode::read ? j.reads : j.writes).insert(a);
+    const auto use_part = [&](array_core* a, access_mode m, index_t lo, index_t hi) {
+      uses.push_back({a, m, line(lo, hi)});
+      for (index_t e = lo; e < hi; ++e) (m == access_mode::read ? j.reads : j.writes).insert({a, e});
     };
+    const auto use = [&](array_core* a, access_mode m) { use_part(a, m, 0, 4); };
     if (random() % 16 == 0) list = random() % lists.size();
     const bool reads_list = random() % 6 != 0;
     grouped += reads_list && lists[list][0]->states[0].group ? 1 : 0;
     const auto pick = [&] { return arrays[random() % arrays.size()]; };
+    if (random() % 4 == 0) {
+      use_part(&wide, access_mode::read, 0, 40);
+    } else if (random() % 4 == 0) {
+      const auto at = static_cast<index_t>(random() % 40);
+      random() % 4 == 0 ? use_part(&wide, access_mode::write, at, std::min<index_t>(40, at + 3))
+                        : use_part(&wide, access_mode::write, at / 4 * 4, at / 4 * 4 + 4);
+    }
     if (reads_list && random() % 8 == 0) use(pick(), access_mode::write);
     if (reads_list)
       for (array_core* a : lists[list]) use(a, access_mode::read);
@@ -251,8 +307,8 @@ TEST_P(read_groups_of_programs, order_what_must_be_in_order) {
       std::erase_if(jobs, [&](const job& x) { return x.task == &done; });
     }
   }
-  const auto meet = [](const std::set<array_core*>& a, const std::set<array_core*>& b) {
-    return std::ranges::any_of(a, [&](array_core* x) { return b.contains(x); });
+  const auto meet = [](const std::set<element>& a, const std::set<element>& b) {
+    return std::ranges::any_of(a, [&](const element& x) { return b.contains(x); });
   };
   std::size_t pairs = 0;
   for (std::size_t k = 0; k < jobs.size(); ++k)
