@@ -226,10 +226,13 @@ void dependencies::note_use(const task_record& task, array_core& a) {
 // returns true, when `f` does.
 template <class F>
 bool dependencies::any_use(array_core& a, F&& f) {
+  const detail::read_group* last = nullptr;  // mostly that of the next tile, too
   for (std::uint32_t i = 0; i < a.tile_count; ++i) {
     tile_history& s = a.states[i];
     if (f(s.writer) || std::any_of(s.readers.begin(), s.readers.end(), f)) return true;
-    if (s.group && std::any_of(s.group->readers.begin(), s.group->readers.end(), f)) return true;
+    if (s.group && s.group != std::exchange(last, s.group) &&
+        std::any_of(s.group->readers.begin(), s.group->readers.end(), f))
+      return true;
     if (s.parts && s.parts->any([&](const fragment& p) { return f(p.task); })) return true;
   }
   return a.open && std::any_of(a.open->contributors.begin(), a.open->contributors.end(), f);
@@ -467,9 +470,14 @@ void dependencies::forget(array_core& a) {
 // Finds the groups that a task is to join, and forms those that it pays to form.
 void dependencies::find_groups(const task_record& task, std::vector<task_record*>& made) {
   for (int i = 0; i < task.access_count;) {
-    const std::span<const access> all = detail::read_groups::reads_from(task, i);
-    i += std::max(1, static_cast<int>(all.size()));
-    const detail::read_groups::found list = groups_.find(all);
+    detail::read_groups::found list = groups_.find_again(task, i);
+    if (!list.reads.empty()) {
+      i += static_cast<int>(list.reads.size());
+    } else {
+      const std::span<const access> all = detail::read_groups::reads_from(task, i);
+      i += std::max(1, static_cast<int>(all.size()));
+      list = groups_.find(all);
+    }
     detail::read_group* g = list.group;
     if (!g && groups_.is_worth_forming() && may_gather(list.reads)) g = form_group(list.reads, made);
     if (g) joined_.push_back({static_cast<int>(list.reads.data() - task.accesses), list.reads.size(), g, g->number});
@@ -497,6 +505,7 @@ detail::read_group* dependencies::form_group(std::span<const access> reads, std:
     any = any || (alive(s.writer) && !detail::is_sealed(*s.writer.task));
     detail::read_groups::enter(s, g);
   });
+  g.note_writers();
   if (any) {
     task_record* const gate = around_.make_gate();
     if (!gate) return nullptr;
@@ -529,7 +538,11 @@ bool dependencies::join(task_record& task, joined_group& j) {
   if (noted_)
     for (const task_ref& w : g.writers)
       if (w.sequence != 0) noted_->emplace_back(w.sequence, task.sequence);
-  for (std::size_t i = 0; i < j.reads; ++i) note_use(task, *task.accesses[static_cast<std::size_t>(j.first) + i].array);
+  if (const bool early = (task.marks & detail::mark_early) != 0; !early || !g.used_early) {
+    const std::span<const access> reads(task.accesses + j.first, j.reads);
+    for (const access& x : reads) note_use(task, *x.array);
+    g.used_early = g.used_early || early;
+  }
   if (g.gate.task) add_edge(g.gate, task, true);
   g.readers.add({&task, task.sequence}, living());
   ++g.joined;
@@ -537,25 +550,24 @@ bool dependencies::join(task_record& task, joined_group& j) {
   return true;
 }
 
-// True if the task comes after the other one because of what it has read in groups.
+// True if the task comes after the other one, which has not ended, because of what it has read in groups.
 bool dependencies::comes_after(const task_record& t, const task_ref& r) const {
   return &t == joiner_ && std::ranges::any_of(joined_, [&](const joined_group& j) {
-    return j.joined && j.group->number == j.number && j.group->comes_after(r);
-  });
-}
-
-// The same for all readers of a group.
-bool dependencies::comes_after(const task_record& t, const detail::read_group& g) const {
-  return &t == joiner_ && std::ranges::any_of(joined_, [&](const joined_group& j) {
-    return j.joined && j.group->number == j.number && j.group->comes_after_readers_of(g);
+    return j.joined && j.group->number == j.number && alive(j.group->gate) && j.group->is_writer(r);
   });
 }
 
 // Has the writer of a tile come after those who have read it in a group.
 void dependencies::leave_group(tile_history& s, task_record& writer) {
-  if (!comes_after(writer, *s.group))
-    for (const task_ref& r : s.group->readers)
-      if (!linked_.has(r, writer) && !comes_after(writer, r)) link(r, writer, false);
+  std::span<const task_ref> left(s.group->readers.begin(), s.group->readers.end());
+  for (const joined_group& j : joined_) {
+    if (&writer != joiner_ || !j.joined || j.group->number != j.number) continue;
+    const auto counts = [&](const task_ref& r) { return noted_ || alive(r); };
+    if (const std::span<const task_ref> some = j.group->beside_writers(*s.group, counts); some.size() < left.size())
+      left = some;
+  }
+  for (const task_ref& r : left)
+    if (!linked_.has(r, writer) && !comes_after(writer, r)) link(r, writer, false);
   groups_.leave(s);
 }
 

@@ -121,7 +121,7 @@ class dependencies {
     if (task.error) poison_outputs(task);
     each_unreleased(task, [&](const detail::successor& s) {
       task_record& next = *s.task;
-      if (s.data && task.error) around_.fail(next, task.error, is_own_failure(task, next));
+      if (s.data && task.error) fail_successor(task, next);
       if (one_less(next, s.early))
         ready(next);
       else
@@ -142,6 +142,13 @@ class dependencies {
   }
   /// Takes back the blocks of a task that has retired without a turn, once no turn can add any. Any thread.
   void forget_blocks(task_record& task) { blocks_.give_outside(std::exchange(task.more_successors, nullptr)); }
+  /// Fails a successor that reads what the failed task was to write. Who waits for a gate fails with it, as it would
+  /// without one, whatever else the gate waits for.
+  void fail_successor(const task_record& failed, task_record& next) {
+    around_.fail(next, failed.error, is_own_failure(failed, next));
+    if (next.kind == detail::task_kind::gate)
+      each_unreleased(next, [&](const detail::successor& s) { around_.fail(*s.task, failed.error, false); });
+  }
   void forget_successors(task_record& task) {
     blocks_.give(task.more_successors);
     task.more_successors = nullptr;
@@ -224,7 +231,6 @@ class dependencies {
   bool join(task_record&, joined_group&);
   void leave_group(tile_history&, task_record& writer);
   void take_from_group(tile_history&);
-  bool comes_after(const task_record&, const detail::read_group&) const;
   bool comes_after(const task_record&, const task_ref&) const;
   bool add_edge(task_ref from, task_record& to, bool data);
   template <class F>

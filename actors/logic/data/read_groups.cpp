@@ -11,29 +11,26 @@
 
 namespace troupe::detail {
 
-namespace {
-bool is_same(const task_ref& a, const task_ref& b) { return a.task == b.task && a.sequence == b.sequence; }
-}  // namespace
-
-bool read_group::comes_after(const task_ref& r) const {
-  return std::ranges::any_of(writers, [&](const task_ref& w) { return is_same(w, r); });
+void read_group::note_writers() {
+  numbers_.clear();
+  for (const task_ref& w : writers) numbers_.push_back(w.sequence);
+  if (!std::ranges::is_sorted(numbers_)) std::ranges::sort(numbers_);
 }
 
-bool read_group::comes_after_readers_of(const read_group& other) {
-  if (after == other.number && after_joined == other.joined) return is_after;
-  after = other.number;
-  after_joined = other.joined;
-  // Both are in program order, as a rule.
-  auto w = writers.begin();
-  is_after = std::all_of(other.readers.begin(), other.readers.end(), [&](const task_ref& r) {
-    w = std::find_if(w, writers.end(), [&](const task_ref& x) { return is_same(x, r); });
-    return w != writers.end();
-  });
-  return is_after;
+bool read_group::is_writer(const task_ref& r) const { return std::ranges::binary_search(numbers_, r.sequence); }
+
+void read_group::clear() {
+  writers.clear();
+  gate = {};
+  readers.clear();
+  joined = 0;
+  complete = false;
+  used_early = false;
+  numbers_.clear();
+  compared_ = 0;
 }
 
 namespace {
-bool reads_tile(const access& x) { return x.array && !x.where && x.mode == access_mode::read; }
 bool reads_all(const access& x) {
   return x.array && x.where && x.mode == access_mode::read && logic::view_box(*x.where) == x.array->whole_box();
 }
@@ -43,7 +40,7 @@ std::span<const access> read_groups::reads_from(const task_record& t, int first)
   const access* const begin = t.accesses + first;
   const access* const end = t.accesses + t.access_count;
   if (begin != end && reads_all(*begin)) return {begin, 1};
-  return {begin, std::find_if_not(begin, end, reads_tile)};
+  return {begin, std::find_if_not(begin, end, is_tile_read)};
 }
 
 bool read_groups::is_many(std::span<const access> reads) {
@@ -76,6 +73,7 @@ std::span<const access> read_groups::common(std::span<const access> reads, const
 }
 
 read_groups::found read_groups::known(std::size_t at, std::span<const access> reads) {
+  missed_ = 0;
   asked_ = at;
   list& l = lists_[at];
   if (l.group && l.group->complete) return {reads, l.group};
@@ -87,7 +85,7 @@ read_groups::found read_groups::known(std::size_t at, std::span<const access> re
 
 read_groups::found read_groups::find(std::span<const access> reads) {
   worth_ = false;
-  if (!is_many(reads)) return {{}, nullptr};
+  if (!is_many(reads) || (missed_ >= missed_max && ++missed_ % looked_at != 0)) return {{}, nullptr};
   for (std::size_t i = 0; i < lists_max; ++i)
     if (const std::span<const access> part = part_of(reads, lists_[i]); !part.empty()) return known(i, part);
   const auto note = [](std::vector<entry>& to, std::span<const access> from) {
@@ -95,8 +93,10 @@ read_groups::found read_groups::find(std::span<const access> reads) {
     for (const access& x : from) to.push_back({x.array, x.where ? all_tiles : x.tile});
   };
   std::span<const access> part;
-  for (std::size_t i = 0; i < unknown_max && !is_many(part); ++i) part = common(reads, unknown_[i]);
+  std::size_t other = 0;
+  for (std::size_t i = 0; i < unknown_max && !is_many(part); ++i) part = common(reads, unknown_[other = i]);
   if (!is_many(part)) {
+    ++missed_;
     note(unknown_[std::exchange(unknown_next_, (unknown_next_ + 1) % unknown_max)], reads);
     return {{}, nullptr};
   }
@@ -106,8 +106,18 @@ read_groups::found read_groups::find(std::span<const access> reads) {
   note(l.entries, part);
   l.skip = 0;
   l.skip_next = 1;
-  worth_ = true;
+  // A part that is common to two need not be so to others.
+  worth_ = part.size() == reads.size() && part.size() == unknown_[other].size();
   return {part, nullptr};
+}
+
+read_groups::found read_groups::find_again(const task_record& t, int first) {
+  const std::vector<entry>& all = lists_[asked_].entries;
+  const access* const begin = t.accesses + first;
+  if (all.empty() || all.size() > static_cast<std::size_t>(t.access_count - first)) return {{}, nullptr};
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (!all[i].is_read(begin[i])) return {{}, nullptr};
+  return known(asked_, {begin, all.size()});
 }
 
 // Parts a list from its group, which had many readers or few.
@@ -155,12 +165,7 @@ void read_groups::leave(tile_history& s) {
 }
 
 void read_groups::give_back(read_group& g) {
-  g.writers.clear();
-  g.gate = {};
-  g.readers.clear();
-  g.joined = 0;
-  g.complete = false;
-  g.after = 0;
+  g.clear();
   idle_.push_back(&g);
 }
 

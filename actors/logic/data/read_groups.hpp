@@ -29,19 +29,35 @@ struct read_group {
   std::uint32_t joined = 0;  // readers that there have been
   std::uint32_t inside = 0;  // histories that refer to the group
   bool complete = false;     // those of all its tiles do, and none has changed
+  bool used_early = false;   // its arrays know that early tasks use them
   std::size_t list = 0;      // whose group it is; read_groups::none: of none any more
-
   std::uint64_t number = 0;  // of the group among all that were ever formed
-  // What `comes_after_readers_of` has found for the group of that number, of which there had been so many readers.
-  std::uint64_t after = 0;
-  std::uint32_t after_joined = 0;
-  bool is_after = false;
 
-  /// True if this group's writers are among those of the other's readers that are still listed: whoever comes after the
-  /// writers comes after these.
-  bool comes_after_readers_of(const read_group& other);
+  /// Notes that these are all writers.
+  void note_writers();
   /// True if the referenced task is one of the writers.
-  bool comes_after(const task_ref&) const;
+  bool is_writer(const task_ref&) const;
+  /// Returns the readers of another group that are not among the writers: who comes after the writers comes after all
+  /// others of them. Those for which `counts` is false when the question is new may be left out.
+  template <class Counts>
+  std::span<const task_ref> beside_writers(const read_group& other, Counts&& counts) {
+    if (compared_ == other.number && compared_joined_ == other.joined) return beside_;
+    compared_ = other.number;
+    compared_joined_ = other.joined;
+    beside_.clear();
+    for (const task_ref& r : other.readers)
+      if (counts(r) && !is_writer(r)) beside_.push_back(r);
+    return beside_;
+  }
+  /// Makes it an empty group again.
+  void clear();
+
+ private:
+  std::vector<std::uint64_t> numbers_;  // of the writers, sorted
+  // What `beside_writers` has found for the group of that number, of which there had been so many readers.
+  std::uint64_t compared_ = 0;
+  std::uint32_t compared_joined_ = 0;
+  std::vector<task_ref> beside_;
 };
 
 /// The lists that tasks have read lately, and their groups. With the turn.
@@ -71,6 +87,8 @@ class read_groups {
   /// Finds a list among these reads: one that is known, or what they have in common with those of one of the last tasks
   /// without one, which is known from then on. No reads: there is none.
   found find(std::span<const access> reads);
+  /// Finds the list that was found last, if it begins at that access. No reads: it does not.
+  found find_again(const task_record&, int first);
   /// True if the list that `find` has found last was read by others before, and groups of it have had enough readers.
   bool is_worth_forming() const { return worth_; }
   /// Returns an empty group of the list that `find` has found last; it is not complete.
@@ -86,6 +104,8 @@ class read_groups {
   // groups that had fewer.
   static constexpr std::uint32_t readers_min = 3, skipped_max = 64;
 
+  // Tasks one after the other in which no known list was found, from which on only one of some is looked at.
+  static constexpr std::uint32_t missed_max = 64, looked_at = 8;
   static constexpr std::uint32_t all_tiles = ~std::uint32_t{0};
 
   struct entry {
@@ -93,6 +113,7 @@ class read_groups {
     std::uint32_t tile;
     bool operator==(const entry&) const = default;
     bool is(const access& x) const { return array == x.array && tile == (x.where ? all_tiles : x.tile); }
+    bool is_read(const access& x) const { return array == x.array && tile == x.tile && is_tile_read(x); }
   };
   struct list {
     std::vector<entry> entries;
@@ -100,6 +121,7 @@ class read_groups {
     std::uint32_t skip = 0, skip_next = 1;  // reads to come without a group; the next time
   };
 
+  static bool is_tile_read(const access& x) { return x.array && !x.where && x.mode == access_mode::read; }
   static bool is_many(std::span<const access> reads);
   static std::span<const access> part_of(std::span<const access> reads, const list&);
   static std::span<const access> common(std::span<const access> reads, const std::vector<entry>& others);
@@ -110,6 +132,7 @@ class read_groups {
   std::array<list, lists_max> lists_;
   std::array<std::vector<entry>, unknown_max> unknown_;  // the last reads among which there was none
   std::size_t unknown_next_ = 0;
+  std::uint32_t missed_ = 0;
   std::size_t asked_ = 0, next_ = 0;  // the list that was found last; the one to be replaced next
   bool worth_ = false;
   std::uint64_t formed_ = 0;
