@@ -59,8 +59,7 @@ bool placement::predict_anew(task_record& t) const {
 
 void placement::order(task_record& t) {
   foresee(t);
-  deps_.allow_gates(releases_early() && !executors_.has_devices() && !executors_.limits_memory() &&
-                    !turns_.aside().are_wanted());
+  deps_.allow_gates(!executors_.has_devices() && !executors_.limits_memory() && !turns_.aside().are_wanted());
   // A task comes with one pending count, its submission, taken off here.
   deps_.order(t, work_.made());
   trace_.add_found_edges();

@@ -180,6 +180,15 @@ TEST_P(read_groups_on_threads, give_what_the_program_says) {
   }
 }
 
+TEST_P(read_groups_on_threads, give_what_the_program_says_in_two_core_groups) {
+  runtime rt(options{.threads = 4, .core_groups = 2});
+  list_program p(rt, GetParam());
+  for (int part = 0; part < 4; ++part) {
+    p.submit(300);
+    EXPECT_EQ(p.wrong(), std::vector<std::size_t>{}) << "part " << part;
+  }
+}
+
 TEST_P(read_groups_on_threads, give_what_the_programs_of_several_threads_say) {
   runtime rt(options{.threads = 3});
   std::vector<std::vector<std::size_t>> wrong(4);
