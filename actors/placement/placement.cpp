@@ -27,6 +27,8 @@ constexpr double wait_max_ns = 3e17;
 // Most calls in the log before tiles are copied to host memory. Tiny calls soon reach it; the more there are, the more
 // of them are not in caches when they are dropped.
 constexpr std::size_t logged_calls_max = 32'000;
+// Mail that makes a turn a long one: to time it costs some hundredths of it.
+constexpr std::size_t long_turn = 8;
 // Interval at which a thread that has a next task looks for mail.
 constexpr double look_after_ns = 1'000.0;
 }  // namespace
@@ -281,7 +283,8 @@ bool placement::serve(executor* self, bool client) {
       // What a turn that failed has left comes first.
       std::size_t lanes = 0;
       if (!later && mail_.work().empty() && mail_.maybe()) lanes = mail_.fetch(begin);
-      if (const std::size_t fetched = mail_.work().size(); fetched != 0) {
+      const std::size_t fetched = mail_.work().size();
+      if (fetched != 0) {
         any = true;
         handle_mail();
         look_at_sides(fetched, lanes);
@@ -302,7 +305,8 @@ bool placement::serve(executor* self, bool client) {
       in_flight_.publish();
       if (trace_.is_on() && any) trace_.add_turn(begin, clock_.ticks());
       settle_sides();
-      if (turns_.is_timed()) turns_.end_timed(clock_.ticks());
+      if (const bool is_long = fetched >= long_turn; turns_.is_timed(is_long))
+        turns_.end_timed(clock_.ticks(), is_long);
       taken = false;
       leave_turn();
       in_flight_.wake_waiters();

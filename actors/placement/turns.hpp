@@ -77,12 +77,15 @@ class turns {
     ++count_;
   }
   /// True if the turn that has begun is one of those that are timed: to read the clock costs a tenth of the shortest
-  /// turns. With the turn.
-  bool is_timed() const { return count_ % timed_every == 0; }
+  /// turns. `is_long`: it has handled much, so that this costs little; all of these are timed. With the turn.
+  bool is_timed(bool is_long) const { return is_long || count_ % timed_every == 0; }
   /// Notes the end of a timed turn. With the turn.
-  void end_timed(std::uint64_t now) { timed_ += now - last_.load(std::memory_order_relaxed); }
-  /// Returns the ticks for which turns that have begun were held, estimated from those that are timed. With the turn.
-  std::uint64_t held_ticks() const { return timed_ * timed_every; }
+  void end_timed(std::uint64_t now, bool is_long) {
+    (is_long ? long_ : timed_) += now - last_.load(std::memory_order_relaxed);
+  }
+  /// Returns the ticks for which turns that have begun were held; those that are not timed are estimated from short
+  /// ones that are. With the turn.
+  std::uint64_t held_ticks() const { return long_ + timed_ * timed_every; }
   /// True if this turn was overdue when it began. With the turn.
   bool was_stale() const { return was_stale_; }
   /// Turns begun so far. With the turn.
@@ -118,7 +121,7 @@ class turns {
   std::atomic<std::uint64_t> last_{0};  // ticks
   std::atomic<const void*> last_taker_{nullptr};
   const std::uint64_t stale_ticks_;
-  std::uint64_t count_ = 0, timed_ = 0;  // turns; ticks
+  std::uint64_t count_ = 0, timed_ = 0, long_ = 0;  // turns; ticks of short ones, of long ones
   bool was_stale_ = false;
   alignas(64) std::atomic<int> active_{0};
 };

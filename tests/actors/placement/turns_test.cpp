@@ -56,11 +56,28 @@ TEST(turns, know_for_how_long_they_were_held) {
     t.begin(now);
     now += takes;
     held += takes;
-    if (t.is_timed()) t.end_timed(now);
+    if (t.is_timed(false)) t.end_timed(now, false);
     t.leave();
     now += 1'000;
   }
   EXPECT_EQ(t.held_ticks(), held);
+}
+
+// One long turn among many short ones is not taken for seventeen, nor for none.
+TEST(turns, know_exactly_for_how_long_they_were_held_where_they_are_long) {
+  for (int at = 0; at < 17; ++at) {
+    turns t(100);
+    std::uint64_t now = 1'000;
+    for (int i = 0; i < 34; ++i) {
+      const bool is_long = i == at;
+      t.take();
+      t.begin(now);
+      now += is_long ? 1'000'000 : 10;
+      if (t.is_timed(is_long)) t.end_timed(now, is_long);
+      t.leave();
+    }
+    EXPECT_NEAR(static_cast<double>(t.held_ticks()), 1'000'330.0, 170.0) << at;
+  }
 }
 
 TEST(turns, know_whether_they_were_overdue_and_how_many_there_were) {
