@@ -58,16 +58,16 @@ figures on_threads(contender& who, unsigned threads, const settings& how) {
   return found;
 }
 
-imagined_pace on_imagined(const imagined_machine& m, const settings& how) {
+imagined_pace on_imagined(const imagined_machine& m, step_pattern pattern, const settings& how) {
   const std::size_t tasks = how.quick ? 40'000 : 200'000, width = static_cast<std::size_t>(m.cores);
-  step_problem problem({.pattern = step_pattern::stencil_1d, .width = width, .steps = tasks / width, .iterations = 1});
+  step_problem problem({.pattern = pattern, .width = width, .steps = tasks / width, .iterations = 1});
   return run_on_imagined_cores(problem, m);
 }
 
-double imagined_metg(imagined_machine m, const settings& how) {
+double imagined_metg(imagined_machine m, step_pattern pattern, const settings& how) {
   return *metg50([&](double body_us) -> std::optional<double> {
     m.body_ns = body_us * 1'000;
-    return on_imagined(m, how).efficiency;
+    return on_imagined(m, pattern, how).efficiency;
   });
 }
 
@@ -80,10 +80,13 @@ figures measure(contender& who, const settings& how) {
     }
   if (who.name() != "troupe") return found;
   for (const int cores : core_counts) {
-    const imagined_pace p = on_imagined({.cores = cores, .body_ns = 1'000}, how);
+    const imagined_machine m{.cores = cores, .body_ns = 1'000};
+    const imagined_pace p = on_imagined(m, step_pattern::stencil_1d, how);
     found.insert(found.end(), {p.in_turn_ns, p.submit_ns, p.beside_ns});
-    found.emplace_back(imagined_metg({.cores = cores}, how));
-    found.emplace_back(imagined_metg({.cores = cores, .order_ns = order_on_many_ns}, how));
+    found.emplace_back(imagined_metg({.cores = cores}, step_pattern::stencil_1d, how));
+    found.emplace_back(imagined_metg({.cores = cores, .order_ns = order_on_many_ns}, step_pattern::stencil_1d, how));
+    found.emplace_back(on_imagined(m, step_pattern::all_to_all, how).in_turn_ns);
+    found.emplace_back(imagined_metg({.cores = cores}, step_pattern::all_to_all, how));
   }
   return found;
 }
@@ -107,6 +110,8 @@ group scheduling_group(const settings& how) {
     for (const char* what : {"/inside", "/submission", "/beside"}) add(name + what, "ns/task");
     add(name + "/metg", "us");
     add(name + "/metg_550ns", "us");
+    add(name + "/all_to_all/inside", "ns/task");
+    add(name + "/all_to_all/metg", "us");
   }
   return all;
 }
