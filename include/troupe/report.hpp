@@ -94,8 +94,8 @@ struct runtime_report {
   /// for each access of the host, and for each run of a recorded graph.
   std::uint64_t spawned = 0, finished = 0;
   std::uint64_t scheduling_passes = 0;  ///< times that a thread has made scheduling decisions
-  /// Time that these passes have taken, of one thread at a time, estimated from each seventeenth. As long as it is
-  /// well below the time that has passed, decisions hold nobody up.
+  /// Time that these passes have taken, of one thread at a time; that of short ones is estimated from each seventeenth.
+  /// As long as it is well below the time that has passed, decisions hold nobody up.
   std::chrono::nanoseconds scheduling_time{0};
   [[deprecated("use scheduling_passes")]] std::uint64_t turns = 0;
   std::uint64_t bytes_allocated = 0;                     ///< of host memory, held by arrays now

@@ -64,7 +64,7 @@ class dependencies {
    public:
     /// Returns a record of kind combine that will combine the reduction's partials into the array.
     virtual task_record* make_combine(array_core&, detail::reduction&) = 0;
-    /// Returns a record of kind gate, which touches nothing; null if there is no memory for it, or gates are not allowed.
+    /// Returns a record of kind gate, which touches nothing; null if there is no memory for it.
     virtual task_record* make_gate() noexcept { return nullptr; }
     /// Fails a task that can never run: another task's failure reached it, or (`own`) it is wrong itself.
     virtual void fail(task_record&, std::exception_ptr, bool own) = 0;
