@@ -182,6 +182,20 @@ TEST_F(read_groups_of_steps, a_reduction_that_is_opened_is_combined_before_the_n
   EXPECT_TRUE(waits(next, adds));
 }
 
+TEST_F(read_groups_of_steps, what_combines_waits_for_all_readers_whatever_the_task_that_needs_it_has_read) {
+  writers(even_);
+  step(even_, odd_);
+  step(odd_, even_);
+  const auto last = step(even_, odd_);
+  ordered({{even_[2], access_mode::reduce, line(0, 4), test::add_numbers}});
+  auto uses = reads(odd_);  // written by all that have read what is combined
+  uses.push_back(whole(even_[2], access_mode::read));
+  ordered(uses);
+  task_record& combine = *world_.combines.back();
+  ASSERT_EQ(combine.kind, troupe::detail::task_kind::combine);
+  for (task_record* t : last) EXPECT_TRUE(waits(combine, *t));
+}
+
 TEST_F(read_groups_of_steps, the_array_of_a_tile_may_be_freed_before_the_others) {
   writers(even_);
   for (int i = 0; i < 3; ++i) reader(even_);
