@@ -595,7 +595,7 @@ void dependencies::order_reduce(task_record& task, access& x, std::vector<task_r
     r->identity = x.where->fill;
     if (!recorded_ && a.is_borrowed()) reduced_outside_.insert(&a);
     open = r;
-    // Who reads a tile from now on is to have it combined.
+    // Groups are not joined any more: the next reader has the partials combined.
     if (!recorded_)
       a.each_tile(where, [&](std::uint32_t tile, const box4&) {
         if (detail::read_group* const g = a.states[tile].group) g->complete = false;

@@ -54,7 +54,7 @@ struct read_group {
 
  private:
   std::vector<std::uint64_t> numbers_;  // of the writers, sorted
-  // What `beside_writers` has found for the group of that number, of which there had been so many readers.
+  // The last answer of `beside_writers`: the number of the group, how many readers it had had, and those found.
   std::uint64_t compared_ = 0;
   std::uint32_t compared_joined_ = 0;
   std::vector<task_ref> beside_;
@@ -111,7 +111,6 @@ class read_groups {
   struct entry {
     const array_core* array;
     std::uint32_t tile;
-    bool operator==(const entry&) const = default;
     bool is(const access& x) const { return array == x.array && tile == (x.where ? all_tiles : x.tile); }
     bool is_read(const access& x) const { return array == x.array && tile == x.tile && is_tile_read(x); }
   };
