@@ -127,8 +127,13 @@ class control_poller {
   /// False, and the control thread is asked for its part, while it has that itself; it gives it away when it has
   /// nothing to do. It takes it back when nobody has polled for a moment.
   virtual bool poll() noexcept = 0;
-  /// Gives the part back: the calling thread, which has polled, sleeps or does something else for a while.
+  /// Wakes the control thread, if it sleeps, to give its part away. After a `poll` that has got nothing, where more is
+  /// likely to come soon; costs a wake-up.
+  virtual void hurry() noexcept = 0;
+  /// Gives the part back, or does not want it any more: no thread that has polled will do so for a while.
   virtual void rest() = 0;
+  /// Returns how often the control thread itself has had something to do: a number that grows.
+  virtual std::uint64_t turns() const noexcept = 0;
 };
 
 /// The events of a transport. `up`, `frame`, `down` and `refused` come one at a time, on the transport's control thread

@@ -110,10 +110,14 @@ class group_actor final : public core_group,
   std::uint64_t longest_look() const { return 5 * spin_ticks_; }
   // A wake-up holds up the thread that wakes, the one that is woken, and those that wait for what it is to do.
   static constexpr std::uint64_t threads_held_up = 3;
+  // Wake-ups that it takes to give the network's part back, to be woken when something comes, and to get it again.
+  static constexpr std::uint64_t wakes_of_network = 5;
   // Time that a wake-up is thought to take before one was measured.
   static constexpr std::chrono::nanoseconds usual_wake_up = std::chrono::microseconds(30);
   // A thread that looks for work and has not run for so long waits for its core.
   static constexpr std::chrono::nanoseconds stuck = std::chrono::microseconds(50);
+  // Looks in vain for a node, and for what comes from other nodes of the cluster, after which a thread gives its core away.
+  static constexpr int looks_between_yields = 8;
   // Nodes of a recorded graph after which a thread looks for such threads.
   static constexpr int nodes_between_looks = 8;
   // A thread asks for the network's part when it has had nothing to do for so long, and not so soon after batches.
@@ -127,6 +131,10 @@ class group_actor final : public core_group,
   static constexpr std::chrono::nanoseconds tiny = std::chrono::microseconds(1);
   // Work for which one sleeping thread is woken.
   static constexpr float wake_worth_ns = 10'000.0f;
+  // Time for which a thread that polls the network looks away.
+  float moment_ns() const {
+    return outside::moment_ns(static_cast<float>(parking_.wake_up()) * static_cast<float>(tick_ns_));
+  }
   std::uint64_t ticks_of(std::chrono::nanoseconds t) const {
     return static_cast<std::uint64_t>(static_cast<double>(t.count()) / tick_ns_);
   }

@@ -221,8 +221,10 @@ bool group_actor::looks_on(worker& self) {
   const auto patience = [&] {
     if (are_enough || placement_.active() > usable_cores_) return std::uint64_t{0};
     const std::uint64_t wake_up = parking_.wake_up();
-    return self.search.ran_graph ? self.search.brief.looks_for(wake_up)
-                                 : self.search.patience.looks_for(threads_held_up * wake_up);
+    const std::uint64_t for_work = self.search.ran_graph ? self.search.brief.looks_for(wake_up)
+                                                         : self.search.patience.looks_for(threads_held_up * wake_up);
+    // To sleep, and go on with what comes next, takes this thread and the network's own to each other and back.
+    return self.network.polls ? std::max(for_work, std::min(longest_look(), wakes_of_network * wake_up)) : for_work;
   };
   const std::uint64_t limit = std::max(is_last ? spin_ticks_ : 0, patience());
   if (now - self.search.looks_since >= limit) return false;

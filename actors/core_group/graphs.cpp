@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <thread>
 
 #include "actors/core_group/actor.hpp"
 #include "actors/execution/graph_part.hpp"
@@ -83,15 +84,17 @@ bool group_actor::next_node(worker& self, graph_run& g, graph_run::hand& mine, s
   if (g.next(mine, node, 0)) {
     if (self.network.polls)
       outside_.begins(self.network, 1,
-                      g.graph.node_ticks.load(std::memory_order_relaxed) * static_cast<float>(tick_ns_), ticks());
+                      g.graph.node_ticks.load(std::memory_order_relaxed) * static_cast<float>(tick_ns_), moment_ns(),
+                      ticks());
     return true;
   }
   const std::uint64_t since = ticks();
-  do {
+  for (int look = 1; ticks() - since < longest_look(); ++look) {
     if (g.is_over()) return false;
     if (!outside_.poll(self.network, ticks(), since)) spin_lock::pause();
     if (g.next(mine, node, 0)) return true;
-  } while (ticks() - since < longest_look());
+    if (look % looks_between_yields == 0) std::this_thread::yield();  // the network's own thread may need this core
+  }
   outside_.rest(self.network);
   return false;
 }

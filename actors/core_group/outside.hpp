@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -19,17 +20,21 @@ namespace troupe::detail {
 /// keeps its part. Any thread; each has a visit of its own. Times are ticks.
 class outside {
  public:
-  /// Bodies that are predicted to take longer are no moment to look away for.
-  static constexpr float moment_ns = 50'000.0f;
+  /// Returns for how long a thread that polls looks away, where a wake-up takes so long. To call the network's own
+  /// thread and to ask it for its part again takes several, in which nobody computes on a core that both share; whoever
+  /// waits for an answer of this node waits for so long at most.
+  static constexpr float moment_ns(float wake_up_ns) { return std::clamp(16 * wake_up_ns, 50'000.0f, 1'000'000.0f); }
 
   /// The state of one thread's polling.
   struct visit {
     bool polls = false;            // since it last slept or did something longer
     std::uint64_t not_before = 0;  // it asks for the part again from then on
+    std::uint64_t turns = 0;       // of the network's own thread, when this one last had nothing to do
+    float away_ns = 0;             // predicted time of the bodies since it last looked
   };
 
-  /// `patience`: a thread asks for the part when it has had nothing to do for so long. `pause`: after batches it does
-  /// not for so long.
+  /// `patience`: a thread asks for the part when it has had nothing to do for so long, or if something has come since it
+  /// last had nothing to do: that was probably for it. `pause`: after batches it does not for so long.
   outside(std::uint64_t patience, std::uint64_t pause) : patience_(patience), pause_(pause) {}
 
   /// Once.
@@ -37,20 +42,31 @@ class outside {
     kept_ = std::move(p);
     poller_.store(kept_.get(), std::memory_order_release);
   }
-  /// Handles what has come; true if there was something. The thread has looked for work since `since`.
+  /// Handles what has come; true if there was something. The thread has looked for work since `since`. A thread that
+  /// polls and gets nothing is to give its core away now and then: the network's own thread may need it.
   bool poll(visit& v, std::uint64_t now, std::uint64_t since) {
     net::control_poller* const p = poller_.load(std::memory_order_acquire);
     if (!p) return false;
+    bool hurries = false;
     if (!v.polls) {
-      if (now - since < patience_ || now < v.not_before) return false;
+      const std::uint64_t turns = p->turns();
+      const bool has_heard = std::exchange(v.turns, turns) != turns;
+      if ((now - since < patience_ && !has_heard) || now < v.not_before) return false;
       v.polls = true;
       pollers_.fetch_add(1, std::memory_order_relaxed);
+      hurries = has_heard;
     }
-    return p->poll();
+    v.away_ns = 0;
+    if (p->poll()) return true;
+    if (hurries) p->hurry();
+    return false;
   }
-  /// Notes that the thread is about to run `n` tasks, the first of which is predicted to take so long (0: unknown).
-  void begins(visit& v, std::size_t n, float predicted_ns, std::uint64_t now) {
-    if (!v.polls || (n == 1 && predicted_ns >= 1 && predicted_ns <= moment_ns)) return;
+  /// Notes that the thread is about to run `n` tasks, the first of which is predicted to take so long (0: unknown). It
+  /// keeps the part for what is no longer than `moment_ns`, together with what it has run since it last looked.
+  void begins(visit& v, std::size_t n, float predicted_ns, float moment_ns, std::uint64_t now) {
+    if (!v.polls) return;
+    v.away_ns += predicted_ns;
+    if (n == 1 && predicted_ns >= 1 && v.away_ns <= moment_ns) return;
     if (n > 1) v.not_before = now + pause_;
     rest(v);
   }

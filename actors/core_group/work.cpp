@@ -170,7 +170,7 @@ bool group_actor::work_once(worker& self) {
     // Steps of longer tasks do not wait for the next count to have all threads look again.
     const bool are_longer = taken.ns >= static_cast<float>(n) * static_cast<float>(tiny.count());
     if (are_longer && are_tiny_.load(std::memory_order_relaxed)) are_tiny_ = false;
-    if (self.network.polls) outside_.begins(self.network, n, got[0]->predicted_ns, ticks());
+    if (self.network.polls) outside_.begins(self.network, n, got[0]->predicted_ns, moment_ns(), ticks());
     for (std::size_t i = 1; i < n; ++i) self.batch.push(got[i]);
     if (n > 1 || !queue_.empty()) leave_to_others(self, taken);
     // Prefetches the next record while a body runs: another core filled it in.

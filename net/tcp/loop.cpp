@@ -8,6 +8,7 @@
 
 #include <utility>  // before Asio, which forgets it
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -19,6 +20,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -33,8 +35,9 @@ namespace asio = boost::asio;
 
 namespace {
 // After so long without a look by the threads that it has given its part to, the loop's thread takes that back: at
-// first, and later.
-constexpr std::chrono::microseconds first_lease{50}, lease{200};
+// first, and when others have looked for long. To find that they do costs a switch to it and back, on the core of one of
+// them where there is no other.
+constexpr std::chrono::microseconds lease_min{200}, lease_max{1600};
 
 struct watched_socket;
 using hot_list = hot_sockets<watched_socket*>;
@@ -66,38 +69,45 @@ struct loop::inside final : control_poller {
       {
         const std::lock_guard hold(seat);
         lent.store(false, std::memory_order_relaxed);
-        if (!drive(more)) return;
-        seen = lend();
+        const std::uint64_t wish = drive(more);
+        if (wish == 0) return;
+        seen = lend(wish);
       }
       wait_for_return(seen);
     }
   }
-  // Drives the context, with the seat, until another thread wants the seat: true; or until the loop stops: false.
-  bool drive(adaptive_spin& more) {
+  // Drives the context, with the seat, until another thread wants the seat: returns the wish; or until the loop stops: 0.
+  std::uint64_t drive(adaptive_spin& more) {
     while (context.run_one() != 0) {
-      while (!wanted.load(std::memory_order_relaxed) && more.begin(std::chrono::steady_clock::now(), looks) &&
+      count_turn();
+      while (wanted.load(std::memory_order_relaxed) == 0 && more.begin(std::chrono::steady_clock::now(), looks) &&
              finds_more(more))
-        continue;
-      if (wanted.exchange(false, std::memory_order_relaxed)) return true;
+        count_turn();
+      if (const std::uint64_t wish = wanted.exchange(0, std::memory_order_relaxed); wish != 0) return wish;
     }
-    return false;
+    return 0;
   }
   bool finds_more(adaptive_spin& more) {
     while (context.poll() == 0)
-      if (context.stopped() || wanted.load(std::memory_order_relaxed) || !more.goes_on()) return false;
+      if (context.stopped() || wanted.load(std::memory_order_relaxed) != 0 || !more.goes_on()) return false;
     return true;
   }
-  // Marks the seat as lent, before the loop's thread leaves it; gives the number of polls until then.
-  std::uint64_t lend() {
+  void count_turn() {
+    if (!std::exchange(is_hurried, false)) own_turns.fetch_add(1, std::memory_order_relaxed);
+  }
+  // Marks the seat as lent, before the loop's thread leaves it; gives the number of polls until then. If who wanted it
+  // rests by now it is back at once.
+  std::uint64_t lend(std::uint64_t wish) {
     const std::lock_guard hold(lock_of_return);
-    is_returned = stops;  // what a thread has said before that had nothing to return is over
-    lent.store(true, std::memory_order_relaxed);
+    lent.store(true, std::memory_order_seq_cst);
+    is_returned = stops || rests.load(std::memory_order_seq_cst) != wish;
     return polls.load(std::memory_order_relaxed);
   }
   // Waits, without the seat, until a thread returns the lent one, or none has polled for the time of a lease.
   void wait_for_return(std::uint64_t seen) {
     std::unique_lock wait(lock_of_return);
-    for (auto limit = first_lease; !returned.wait_for(wait, limit, [this] { return is_returned; }); limit = lease) {
+    for (auto lease = lease_min; !returned.wait_for(wait, lease, [this] { return is_returned; });
+         lease = std::min(2 * lease, lease_max)) {
       const std::uint64_t now = polls.load(std::memory_order_relaxed);
       if (std::exchange(seen, now) == now) break;
     }
@@ -120,8 +130,16 @@ struct loop::inside final : control_poller {
       polls.fetch_add(1, std::memory_order_relaxed);
       return look();
     }
-    if (!is_lent && !wanted.load(std::memory_order_relaxed)) wanted.store(true, std::memory_order_relaxed);
+    if (!is_lent && wanted.load(std::memory_order_relaxed) == 0)
+      wanted.store(rests.load(std::memory_order_relaxed), std::memory_order_relaxed);
     return false;
+  }
+  void hurry() noexcept override {
+    if (lent.load(std::memory_order_relaxed)) return;
+    try {
+      asio::post(context, [this] { is_hurried = true; });
+    } catch (const std::bad_alloc&) {  // it gives its part away when something has come
+    }
   }
   // Reads the socket whose turn it is, or else has Asio look at all, until it has nothing left.
   bool look() {
@@ -136,9 +154,12 @@ struct loop::inside final : control_poller {
     return next->found;
   }
   void rest() override {
-    wanted.store(false, std::memory_order_relaxed);
-    if (lent.load(std::memory_order_relaxed)) take_back(false);
+    wanted.store(0, std::memory_order_relaxed);
+    // Either the loop's thread, which lends the seat just now, sees this, or this thread sees that it is lent.
+    rests.fetch_add(1, std::memory_order_seq_cst);
+    if (lent.load(std::memory_order_seq_cst)) take_back(false);
   }
+  std::uint64_t turns() const noexcept override { return own_turns.load(std::memory_order_relaxed); }
   void run_posted() {
     std::vector<std::function<void()>> now;
     {
@@ -184,16 +205,18 @@ struct loop::inside final : control_poller {
   asio::steady_timer timer{context};
   const std::shared_ptr<hot_list> hot = std::make_shared<hot_list>();  // with the seat
   bool asks_again = false;                                             // with the seat
+  bool is_hurried = false;                                             // with the seat: a call that did nothing
   std::mutex lock;
   bool stopped = false;
   std::vector<std::function<void()>> posted;
   std::multimap<time_point, std::function<void()>> timed;
   std::thread thread;
 
-  std::mutex seat;                // of the thread that drives the context
-  std::atomic<bool> lent{false};  // the thread waits meanwhile; changed with the seat
-  std::atomic<bool> wanted{false};
-  std::atomic<std::uint64_t> polls{0};
+  std::mutex seat;                       // of the thread that drives the context
+  std::atomic<bool> lent{false};         // the thread waits meanwhile; changed with the seat
+  std::atomic<std::uint64_t> rests{1};   // how often those that polled have stopped, and one
+  std::atomic<std::uint64_t> wanted{0};  // the `rests` of when a thread last wanted the seat; 0: none does
+  std::atomic<std::uint64_t> polls{0}, own_turns{0};
   std::mutex lock_of_return;
   std::condition_variable returned;
   bool is_returned = false, stops = false;

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <future>
 #include <memory>
@@ -88,6 +89,56 @@ TEST(loop_poller, gives_the_part_back_when_it_rests_and_when_it_forgets_to) {
     EXPECT_NE(runs_on(l, [] { std::this_thread::yield(); }), std::this_thread::get_id());
     l.stop();
   }
+}
+
+TEST(loop_poller, gives_the_part_away_in_its_sleep_if_it_is_hurried) {
+  bool here = false;
+  for (int round = 0; round < 1000 && !here; ++round) {
+    loop l("test");
+    l.start();
+    const auto p = l.poller();
+    p->poll();
+    p->hurry();
+    for (int i = 0; i < 10; ++i) {
+      p->poll();
+      std::this_thread::yield();
+    }
+    here = runs_on(l, [&] { p->poll(); }) == std::this_thread::get_id();
+    EXPECT_TRUE(!here || p->turns() == 0) << "nothing has come that its own thread would have run";
+    l.stop();
+  }
+  EXPECT_TRUE(here);
+}
+
+TEST(loop_poller, has_the_part_back_if_nobody_wants_it_any_more_when_it_is_given_away) {
+  loop l("test");
+  l.start();
+  const auto p = l.poller();
+  for (int i = 0; i < 1000; ++i) {
+    p->poll();
+    p->hurry();
+    for (int k = 0; k < i % 8; ++k) std::this_thread::yield();
+    p->rest();
+    EXPECT_NE(runs_on(l, [] { std::this_thread::yield(); }), std::this_thread::get_id());
+  }
+  l.stop();
+}
+
+TEST(loop_poller, counts_what_its_own_thread_has_done) {
+  loop l("test");
+  l.start();
+  const auto p = l.poller();
+  for (std::uint64_t i = 1; i <= 10; ++i) {
+    runs_on(l, [] { std::this_thread::yield(); });
+    while (p->turns() != i) std::this_thread::yield();
+  }
+  p->hurry();
+  take_part(l, *p);
+  const std::uint64_t before = p->turns();
+  int here = 0;
+  for (int i = 0; i < 100; ++i) here += runs_on(l, [&] { p->poll(); }) == std::this_thread::get_id();
+  EXPECT_LE(p->turns() - before, 100U - static_cast<unsigned>(here)) << "others did that";
+  l.stop();
 }
 
 TEST(loop_poller, keeps_times_while_others_poll) {
