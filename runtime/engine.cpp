@@ -3,10 +3,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/engine.hpp"
 
+#include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <iterator>
 #include <map>
 #include <set>
+#include <utility>
 
 #include <troupe/detail/engine.hpp>
 #include <troupe/error.hpp>
@@ -79,10 +82,22 @@ engine::engine(const options& o, runtime_environment s)
       placement_(std::make_unique<placement>(options_, *state_, board_)),
       timers_(std::make_shared<deadlines>(around_.clock)) {
   state_->kernels = kernels_;
-  placement_->use_hold_up([this] {
-    const open_views::held views = views_.of_this_thread();
+  placement_->use_hold_up([this] { return is_waited_for(); });
+}
+
+// True if tasks in flight wait for the calling thread, which is held back: for a view that it holds; or, if nothing has
+// ended for a while, for one that it has opened and keeps where no thread's stack is.
+bool engine::is_waited_for() const {
+  const auto are_behind = [&](const open_views::held& views) {
     return !views.empty() && placement_->is_behind(views.tasks(), nullptr);
-  });
+  };
+  if (are_behind(views_.of_this_thread())) return true;
+  constexpr std::chrono::milliseconds a_while{20};
+  thread_local std::pair<std::uint64_t, std::chrono::steady_clock::time_point> last{};  // ended by then
+  const std::uint64_t ended = placement_->finished();
+  const auto now = std::chrono::steady_clock::now();
+  if (last.first != ended || last.second == std::chrono::steady_clock::time_point()) last = {ended, now};
+  return now - last.second >= a_while && placement_->active() == 0 && are_behind(views_.kept_by_this_thread());
 }
 
 void engine::start() {

@@ -122,6 +122,7 @@ class engine : public std::enable_shared_from_this<engine> {
  private:
   [[noreturn]] static void refuse_child();
   void build();
+  bool is_waited_for() const;
   void ring();
   void start_control();
   void do_without_control();

@@ -53,37 +53,23 @@ void check_links(const std::vector<task_record*>& tasks) {
                     "task '" + logic::name_of(*t) + "': a recorded call can only wait for calls of the same recording");
 }
 
-// The effect of a whole run on a tile. `boxes`: the run writes just these, and reads nothing that it has not written.
+// The effect of a whole run on a tile.
 struct touch {
   std::uint32_t tile = 0;
-  access_mode mode = access_mode::read;
-  std::vector<logic::box4> boxes{};
+  logic::recorded_effect::accesses what;
+
+  bool is_whole() const { return what.read.empty() && what.written.empty(); }
 };
 
-// Returns the effect from the state that recording left; none: the run does not touch the tile.
-std::optional<touch> touch_of(const tile_history& s, const array_core& a, std::uint32_t tile) {
-  touch t{.tile = tile};
-  bool whole = s.writer.task != nullptr, reads = !s.readers.empty();
-  if (s.parts) {
-    index_t written = 0;
+// Returns the boxes of a tile that the recording writes.
+logic::box_list boxes_written(const tile_history& s, const logic::box4& tile) {
+  logic::box_list boxes;
+  if (s.writer.task) boxes.push_back(tile);
+  if (s.parts)
     s.parts->each([&](const fragment& f) {
-      if (f.task.task == nullptr) return;
-      if (!f.writes) {
-        reads = true;
-        return;
-      }
-      t.boxes.push_back(f.where);
-      written += f.where.volume();  // boxes of writers do not overlap
+      if (f.task.task && f.writes) boxes.push_back(f.where);
     });
-    whole = whole || written == a.tile_box(tile).volume();
-  }
-  if (!whole && t.boxes.empty()) {
-    if (!reads) return {};
-    return t;
-  }
-  t.mode = s.outside_read ? access_mode::update : access_mode::write;
-  if (whole || s.outside_read) t.boxes.clear();
-  return t;
+  return boxes;
 }
 
 // Returns "recorded call 3, 'smooth'"; the calls of a for_each are counted one by one.
@@ -168,12 +154,17 @@ void find_executors(recorded_graph& g, const recording& recorded, const std::vec
 
 void summarize(recorded_graph& g, recording& recorded) {
   std::map<array_core*, std::vector<touch>> by_array;
-  for (auto& [key, state] : recorded.tiles.states)
-    if (auto t = touch_of(state, *key.array, key.tile)) by_array[key.array].push_back(std::move(*t));
+  for (auto& [key, state] : recorded.tiles.states) {
+    const logic::box4 tile = key.array->tile_box(key.tile);
+    logic::box_list written = boxes_written(state, tile);
+    const logic::recorded_effect effect = recorded.tiles.effect_of(state);
+    if (!written.empty() || effect.reads_outside())
+      by_array[key.array].push_back({key.tile, effect.of(std::move(written), tile)});
+  }
   for (auto& [array, tiles] : by_array) {
     std::ranges::sort(tiles, {}, &touch::tile);
     const bool uniform = tiles.size() == array->tile_count && std::ranges::all_of(tiles, [&](const touch& t) {
-                           return t.mode == tiles[0].mode && t.boxes.empty();
+                           return t.what.mode == tiles[0].what.mode && t.is_whole();
                          });
     access x;
     x.array = array;
@@ -187,19 +178,23 @@ void summarize(recorded_graph& g, recording& recorded) {
     if (!g.devices.empty())
       for (const touch& t : tiles) {
         x.tile = t.tile;
-        x.mode = t.mode;
+        x.mode = t.what.mode;
         g.tiles.push_back(x);
       }
     if (uniform && array->tile_count > 1) {
-      add(0, tiles[0].mode, extent_of::whole_array);
+      add(0, tiles[0].what.mode, extent_of::whole_array);
       continue;
     }
-    for (const touch& t : tiles) {
-      if (t.boxes.empty()) add(t.tile, t.mode, extent_of::tile);
-      for (const logic::box4& b : t.boxes) {
-        add(static_cast<std::uint32_t>(g.boxes.size()), t.mode, extent_of::box);
+    const auto add_boxes = [&](const logic::box_list& boxes, access_mode mode) {
+      for (const logic::box4& b : boxes) {
+        add(static_cast<std::uint32_t>(g.boxes.size()), mode, extent_of::box);
         g.boxes.push_back(b);
       }
+    };
+    for (const touch& t : tiles) {
+      if (t.is_whole()) add(t.tile, t.what.mode, extent_of::tile);
+      add_boxes(t.what.read, access_mode::read);  // before what it writes of these elements
+      add_boxes(t.what.written, access_mode::write);
     }
   }
   if (g.touched.size() > 60'000 || g.tiles.size() > 60'000)
@@ -311,6 +306,15 @@ future<void> runtime::run_at(detail::engine& e, const task_options& options, con
   const std::size_t links = rg.last ? 1 : 0;
   if (touched.size() + links > task_record::inline_accesses) size_accesses(*t, touched.size() + links);
   int n = 0;
+  // First: what the last run has read is then known to be read before this one.
+  if (rg.last) {
+    retain(rg.last);
+    access& x = t->accesses[n];
+    x = {};
+    x.task = rg.last;
+    x.link = link_mode::order;
+    t->access_count = static_cast<std::uint16_t>(++n);
+  }
   for (const access& x : touched) {
     if (const auto how = static_cast<extent_of>(x.worker); how != extent_of::tile) {
       const logic::box4 b = how == extent_of::box ? rg.boxes[x.tile] : x.array->whole_box();
@@ -320,14 +324,6 @@ future<void> runtime::run_at(detail::engine& e, const task_options& options, con
       t->accesses[n] = x;
       t->accesses[n].where = nullptr;
     }
-    t->access_count = static_cast<std::uint16_t>(++n);
-  }
-  if (rg.last) {
-    retain(rg.last);
-    access& x = t->accesses[n];
-    x = {};
-    x.task = rg.last;
-    x.link = link_mode::order;
     t->access_count = static_cast<std::uint16_t>(++n);
   }
   submit(to, t);

@@ -68,6 +68,7 @@ std::string open_views::held::names() const {
 }
 
 void open_views::add(open_view& v) {
+  v.opener = here().mark();
   std::lock_guard hold(lock_);
   v.after = std::exchange(first_, &v);
   if (v.after) v.after->before = &v;
@@ -88,16 +89,27 @@ void open_views::move(open_view& v, const void* view) noexcept {
   v.holder.store(is_mine ? me.mark() : nullptr, std::memory_order_relaxed);
 }
 
-open_views::held open_views::of_this_thread() const {
+template <class F>
+open_views::held open_views::those(F&& wanted) const {
   held h;
   if (count_.load(std::memory_order_relaxed) == 0) return h;  // views that this thread has opened would be counted
   std::lock_guard hold(lock_);
   for (const open_view* v = first_; v; v = v->after) {
-    if (v->holder.load(std::memory_order_relaxed) != here().mark()) continue;
+    if (!wanted(*v)) continue;
     h.tasks_.push_back(v->task);
     retain(v->task);
   }
   return h;
+}
+
+open_views::held open_views::of_this_thread() const {
+  return those([](const open_view& v) { return v.holder.load(std::memory_order_relaxed) == here().mark(); });
+}
+
+open_views::held open_views::kept_by_this_thread() const {
+  return those([](const open_view& v) {
+    return v.opener == here().mark() && v.holder.load(std::memory_order_relaxed) == nullptr;
+  });
 }
 
 }  // namespace troupe::detail

@@ -5,7 +5,8 @@
 // A wait can never end if the task comes after a view that the waiting thread holds. A view may be moved to another
 // thread, which closes it: so it counts as held by a thread only while it is in a variable on that thread's stack.
 // Rejected: the thread that opened it, which may have given it away; the thread that moved it last, which may be
-// passing it on.
+// passing it on. A thread that is held back at the bound of tasks in flight gets no error but goes on: there the thread
+// that opened it counts as well, if nothing else goes on.
 #pragma once
 
 #include <atomic>
@@ -24,6 +25,7 @@ struct open_view {
   explicit open_view(task_record* t) : task(t) {}
   task_record* const task;                   // the host access
   std::atomic<const void*> holder{nullptr};  // the thread on whose stack the view is; null: unknown
+  const void* opener = nullptr;              // the thread that opened it
   open_view* before = nullptr;
   open_view* after = nullptr;
 };
@@ -45,13 +47,19 @@ class open_views {
     std::vector<task_record*> tasks_;
   };
 
+  /// Lists a view that the calling thread opens.
   void add(open_view&);
   void remove(open_view&);
   /// Notes the view's present address.
   static void move(open_view&, const void* view) noexcept;
   held of_this_thread() const;
+  /// Returns host accesses that the calling thread has opened and whose views are on nobody's stack.
+  held kept_by_this_thread() const;
 
  private:
+  template <class F>
+  held those(F&& wanted) const;
+
   std::atomic<std::size_t> count_{0};
   mutable std::mutex lock_;
   open_view* first_ = nullptr;

@@ -55,7 +55,7 @@ class part_maker {
     auto graph = build_part(engine_.state(), std::move(part_), std::exchange(steps_, {}), tiles);
     // Of other tiles it may see what has come from other parts, and not what lay in their memory before.
     for (const auto& [key, state] : tiles.states)
-      if (state.outside_read && !bound.contains({key.array, key.tile}))
+      if (tiles.effect_of(state).reads_outside() && !bound.contains({key.array, key.tile}))
         refuse_peer("a part that reads what nothing has written");
     return graph;
   }

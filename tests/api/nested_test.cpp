@@ -237,6 +237,24 @@ TEST(in_flight_bound, a_body_may_wait_for_the_thread_that_has_spawned_it) {
   }
 }
 
+TEST(in_flight_bound, lets_a_thread_go_on_that_keeps_the_views_for_which_all_tasks_wait) {
+  constexpr std::size_t bound = 8;
+  runtime rt(options{.threads = 2, .tasks_in_flight_max = bound});
+  std::vector<array<int, 1>> arrays;
+  std::vector<decltype(arrays[0].write())> views;
+  for (int i = 0; i < 3; ++i) {
+    arrays.push_back(rt.filled<int>({1}, tiles(1), i));
+    views.push_back(arrays.back().write());
+  }
+  for (int n = 0; n < 100; ++n)
+    rt.spawn([](view<int, 1> v) { ++v(0); }, update(arrays[static_cast<std::size_t>(n % 3)]));
+  EXPECT_GT(rt.report().spawned - rt.report().finished, bound);
+  for (auto& v : views) v(0) += 1000;
+  views.clear();
+  rt.wait_all();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(arrays[static_cast<std::size_t>(i)].read()(0), 1000 + i + (i == 0 ? 34 : 33));
+}
+
 TEST(in_flight_bound, of_one_still_lets_everything_through) {
   runtime rt(options{.threads = 1, .tasks_in_flight_max = 1});
   auto a = rt.filled<int>({1}, tiles(1), 0, "a");

@@ -45,6 +45,29 @@ std::vector<task_record*> held_in(const open_views& all) {
 }
 using tasks = std::vector<task_record*>;
 
+/// The tasks of the views that it has opened and keeps elsewhere.
+std::vector<task_record*> kept_in(const open_views& all) {
+  const open_views::held h = all.kept_by_this_thread();
+  return {h.tasks().begin(), h.tasks().end()};
+}
+
+TEST(open_views, are_kept_by_the_thread_that_opened_them_while_they_are_on_no_stack) {
+  open_views all;
+  host_access a("a");
+  open_view v(&a.task);
+  all.add(v);
+  EXPECT_EQ(kept_in(all), tasks{&a.task});
+  std::jthread([&] { EXPECT_TRUE(kept_in(all).empty()); }).join();
+  const owner here;
+  open_views::move(v, &here);
+  EXPECT_TRUE(kept_in(all).empty());
+  const auto elsewhere = std::make_unique<owner>();
+  open_views::move(v, elsewhere.get());
+  EXPECT_EQ(kept_in(all), tasks{&a.task});
+  all.remove(v);
+  EXPECT_TRUE(kept_in(all).empty());
+}
+
 TEST(open_views, are_held_by_the_thread_on_whose_stack_they_are) {
   open_views all;
   EXPECT_TRUE(held_in(all).empty());

@@ -261,10 +261,11 @@ void dependencies::order_whole(task_record& task, tile_history& s, bool reads, b
   if (s.group && !gates_allowed_) take_from_group(s);
   if (reads) {
     if (!s.valid && s.writer.task != &task) {
+      const box4 all = array.tile_box(tile);
       if (recorded_)
-        s.outside_read = true;
+        recorded_->effects[&s].read_outside({all}, all);
       else
-        complain_uninitialized(task, array, array.tile_box(tile));
+        complain_uninitialized(task, array, all);
     }
     if (s.poison) around_.fail(task, s.poison, false);
   }
@@ -302,7 +303,7 @@ void dependencies::order_part(task_record& task, tile_history& s, const box4& ti
   if (look) parts.remove_if([this](const fragment& f) { return !f.writes && !alive(f.task); });
   if (reads && !is_written(parts, where)) {
     if (recorded_)
-      s.outside_read = true;
+      recorded_->effects[&s].read_outside(unwritten(parts, where), tile_box);
     else
       complain_uninitialized(task, array, where);
   }
@@ -345,7 +346,7 @@ void dependencies::link_part(task_record& task, fragment_list& parts, const box4
       else
         link_to(f);
     } else if (!writes) {
-      any_waited_for = any_waited_for || f.writer != 0;
+      any_waited_for = any_waited_for || f.writer != 0 || linked_.has(f.task, task);
     } else if (reader_count++ < compared) {
       readers[reader_count - 1] = &f;
     }
@@ -363,15 +364,18 @@ void dependencies::link_part(task_record& task, fragment_list& parts, const box4
     });
   for (std::size_t i = 0; i < writer_count; ++i)
     if (reads || !waited_for(std::span(linked).first(linked_count), *writers[i])) link_to(*writers[i]);
-  // A reader comes after the readers for which one of its writers has waited. It stands for them where they are listed
-  // still, as in a border that is never written: otherwise each step would leave its own.
+  // A reader comes after the readers for which one of its writers has waited, and after those that it waits for itself.
+  // It stands for them where they are listed still, as in a border that is never written: otherwise each step would
+  // leave its own.
   if (any_waited_for)
     parts.remove_in(where, [&](const fragment& f) {
-      return !f.writes && f.writer != 0 && where.contains(f.where) &&
-             std::any_of(writers.begin(), writers.begin() + static_cast<std::ptrdiff_t>(writer_count),
-                         [&](const fragment* w) {
-                           return w->age == f.writer || (w->line != 0 && w->line == f.line && w->age > f.writer);
-                         });
+      if (f.writes || !where.contains(f.where)) return false;
+      return linked_.has(f.task, task) ||
+             (f.writer != 0 && std::any_of(writers.begin(), writers.begin() + static_cast<std::ptrdiff_t>(writer_count),
+                                           [&](const fragment* w) {
+                                             return w->age == f.writer ||
+                                                    (w->line != 0 && w->line == f.line && w->age > f.writer);
+                                           }));
     });
 }
 
@@ -394,6 +398,15 @@ bool dependencies::is_written(fragment_list& parts, const box4& where) {
     if (f.writes) covered += intersect(f.where, where).volume();
   });
   return covered == where.volume();
+}
+
+// Returns the elements of the box that have no writer.
+box_list dependencies::unwritten(fragment_list& parts, const box4& where) {
+  box_list rest{where};
+  parts.each_in(where, [&](const fragment& f) {
+    if (f.writes) rest = without(rest, f.where);
+  });
+  return rest;
 }
 
 // Cuts the boxes of older accesses: who comes next there waits for the new writer, which has waited for them. Readers

@@ -27,6 +27,7 @@
 
 #include "actors/logic/data/array_core.hpp"
 #include "actors/logic/data/read_groups.hpp"
+#include "actors/logic/data/recorded_effect.hpp"
 #include "actors/logic/data/tile_history.hpp"
 #include "actors/protocol/successors.hpp"
 
@@ -54,7 +55,14 @@ struct recorded_tiles {
     }
   };
   std::unordered_map<key, tile_history, hash> states;
+  std::unordered_map<const tile_history*, recorded_effect> effects;  // of those that are read before they are written
   std::unordered_map<array_core*, detail::reduction*> open;
+
+  /// Returns what the recording's calls read of the tile that was there before.
+  recorded_effect effect_of(const tile_history& s) const {
+    const auto known = effects.find(&s);
+    return known == effects.end() ? recorded_effect() : known->second;
+  }
 };
 
 class dependencies {
@@ -245,6 +253,7 @@ class dependencies {
   void link_part(task_record&, detail::fragment_list&, const box4& where, bool reads, bool writes);
   void divide(tile_history&, const box4& tile_box);
   static bool is_written(detail::fragment_list&, const box4& where);
+  static box_list unwritten(detail::fragment_list&, const box4& where);
   static void overwrite(detail::fragment_list&, const box4& where, const detail::task_ref& writer);
   void unite(tile_history&, const box4& tile_box);
   void order_reduce(task_record&, access&, std::vector<task_record*>& combines);

@@ -18,7 +18,6 @@ struct tile_history {
   task_ref writer;
   std::exception_ptr poison;  // the last writer failed
   bool valid = false;         // written as a whole; else see parts
-  bool outside_read = false;  // recording only: read before any recorded write
   ref_list readers;
   read_group* group = nullptr;           // has more of them; null: there is none
   std::unique_ptr<fragment_list> parts;  // null: whole-tile accesses only

@@ -297,6 +297,60 @@ TEST(random_order, of_boxes_of_a_large_tile_keeps_every_conflict_and_ends) {
   }
 }
 
+// Tasks in chains, which come after each other for another array, read and write boxes of a tile: a reader that waits for
+// an earlier one stands for it.
+TEST(random_order, of_chains_that_use_boxes_of_one_tile_keeps_every_conflict_and_ends) {
+  constexpr index_t side = 12;
+  constexpr std::size_t tasks = 300, chains = 3;
+  std::mt19937 random(19);
+  const auto below = [&](index_t n) { return static_cast<index_t>(random() % static_cast<unsigned>(n)); };
+  for (int i = 0; i < 100; ++i) {
+    graph_world world;
+    array_core& a = world.array({side, side}, {side, side});
+    std::vector<array_core*> links;
+    for (std::size_t c = 0; c < chains; ++c) links.push_back(&world.array({4}, {4}));
+    std::vector<graph_world::use> script;
+    std::vector<std::size_t> chain_of;
+    std::vector<task_record*> made;
+    std::vector<bool> retired(tasks, false);
+    std::map<const task_record*, std::size_t> number;
+    const auto submit = [&] {
+      // Mostly reads of the same few boxes, of which those at the edges are never written in every second program.
+      const std::size_t chain = random() % (chains + 1);  // the last: none
+      const bool writes = random() % 6 == 0;
+      const index_t y = below(4) * 3, x = below(4) * 3, h = writes ? 3 : 3 * (1 + below(4 - y / 3)),
+                    w = writes ? 3 : 3 * (1 + below(4 - x / 3));
+      box4 where = test::plane(y, y + h, x, x + w);
+      if (writes && i % 2 == 1) where = test::plane(std::max<index_t>(y, 1), std::min(y + 3, side - 1), x, x + 3);
+      script.push_back({&a, writes ? static_cast<access_mode>(1 + random() % 2) : access_mode::read, where});
+      chain_of.push_back(chain);
+      std::vector<graph_world::use> uses;
+      if (chain != chains) uses.push_back({links[chain], access_mode::update, line(0, 4)});
+      uses.push_back(script.back());
+      made.push_back(&world.submitted(uses));
+      number[made.back()] = made.size() - 1;
+    };
+    for (std::size_t done = 0; done < tasks;) {
+      if (made.size() < tasks && (world.ready.empty() || random() % 100 < 85)) {
+        submit();
+        continue;
+      }
+      ASSERT_FALSE(world.ready.empty()) << "seed 19, program " << i << " stands still";
+      task_record* const t = world.ready[random() % world.ready.size()];
+      const std::size_t at = number[t];
+      for (std::size_t before = 0; before < at; ++before)
+        ASSERT_FALSE(!retired[before] && ((chain_of[before] == chain_of[at] && chain_of[at] != chains) ||
+                                          ((is_write(script[before].mode) || is_write(script[at].mode)) &&
+                                           troupe::logic::overlap(script[before].where, script[at].where))))
+            << "seed 19, program " << i << ": task " << at << " is ready before " << before << " has ended";
+      retired[at] = true;
+      world.complete(*t);
+      ++done;
+    }
+    for (const task_record* t : made) ASSERT_FALSE(t->error);
+  }
+}
+
 TEST(random_order, of_long_programs_with_failures_fails_the_tasks_that_the_serial_run_fails) {
   std::mt19937 random(17);
   for (int i = 0; i < 60; ++i) {

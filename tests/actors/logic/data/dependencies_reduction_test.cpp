@@ -180,8 +180,19 @@ TEST(recording, notes_a_read_before_any_recorded_write_instead_of_failing_it) {
   task_record& r = world.submitted({{&a, reads, line(0, 4)}});
   world.submitted({{&a, writes, line(4, 8)}});
   EXPECT_FALSE(world.has_failed(r));
-  EXPECT_TRUE((world.recorded.states[{&a, 0}].outside_read));
-  EXPECT_FALSE((world.recorded.states[{&a, 1}].outside_read));
+  EXPECT_TRUE((world.recorded.effect_of(world.recorded.states[{&a, 0}]).reads_outside()));
+  EXPECT_FALSE((world.recorded.effect_of(world.recorded.states[{&a, 1}]).reads_outside()));
+}
+
+TEST(recording, notes_which_elements_are_read_before_they_are_written) {
+  graph_world world(true);
+  array_core& a = world.array({8}, {8}, false);
+  world.submitted({{&a, writes, line(0, 3)}});
+  world.submitted({{&a, reads, line(2, 6)}});
+  world.submitted({{&a, access_mode::update, line(1, 4)}});
+  const auto effect = world.recorded.effect_of(world.recorded.states[{&a, 0}]).of({line(0, 4)}, a.tile_box(0));
+  EXPECT_EQ(effect.written, troupe::logic::box_list{line(0, 4)});
+  EXPECT_EQ(effect.read, troupe::logic::box_list{line(3, 6)});
 }
 
 TEST(recording, orders_its_tasks_as_a_live_graph_does) {

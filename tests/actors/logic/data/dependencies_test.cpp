@@ -191,6 +191,21 @@ TEST_F(dependencies, prunes_finished_readers_of_parts) {
   EXPECT_LE(kept, 64u);
 }
 
+TEST_F(dependencies, keeps_one_reader_of_a_box_that_nobody_writes_where_each_waits_for_the_one_before) {
+  array_core& a = world.array({64}, {64});
+  array_core& chain = world.array({4}, {4});
+  on(a, writes, line(8, 56));  // from now on in parts
+  const std::size_t before = a.states[0].parts->size();
+  for (int i = 0; i < 5000; ++i) world.submitted({{&chain, updates, line(0, 4)}, {&a, reads, line(0, 4)}});
+  EXPECT_LE(a.states[0].parts->size(), before + 2);
+  task_record& last = on(a, writes, line(0, 4));
+  for (int i = 0; i < 5001; ++i) {
+    EXPECT_FALSE(world.is_ready(last));
+    world.complete(*world.ready.front());
+  }
+  EXPECT_TRUE(world.is_ready(last));
+}
+
 TEST_F(dependencies, goes_back_to_one_writer_after_a_write_of_the_whole_tile) {
   array_core& a = world.array({4}, {4});
   on(a, writes, line(0, 2));
