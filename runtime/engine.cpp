@@ -86,18 +86,27 @@ engine::engine(const options& o, runtime_environment s)
 }
 
 // True if tasks in flight wait for the calling thread, which is held back: for a view that it holds; or, if nothing has
-// ended for a while, for one that it has opened and keeps where no thread's stack is.
+// ended for a while, for one that it has opened and keeps where no thread's stack is. Another thread may be about to
+// close that one, so in this case there is a bound as well: twice as many, and from there on one task in each while.
 bool engine::is_waited_for() const {
   const auto are_behind = [&](const open_views::held& views) {
     return !views.empty() && placement_->is_behind(views.tasks(), nullptr);
   };
   if (are_behind(views_.of_this_thread())) return true;
   constexpr std::chrono::milliseconds a_while{20};
-  thread_local std::pair<std::uint64_t, std::chrono::steady_clock::time_point> last{};  // ended by then
+  struct look {
+    const engine* of = nullptr;
+    std::uint64_t ended = 0;
+    std::chrono::steady_clock::time_point since{};
+  };
+  thread_local look last;
   const std::uint64_t ended = placement_->finished();
   const auto now = std::chrono::steady_clock::now();
-  if (last.first != ended || last.second == std::chrono::steady_clock::time_point()) last = {ended, now};
-  return now - last.second >= a_while && placement_->active() == 0 && are_behind(views_.kept_by_this_thread());
+  if (last.of != this || last.ended != ended) last = {this, ended, now};
+  if (now - last.since < a_while || placement_->active() != 0 || !are_behind(views_.kept_by_this_thread()))
+    return false;
+  if (placement_->unfinished() >= 2 * options_.tasks_in_flight_max) last.since = now;
+  return true;
 }
 
 void engine::start() {

@@ -293,6 +293,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void refuse_questions_here() const;
 
   std::uint64_t finished() const { return in_flight_.finished(); }
+  std::uint64_t unfinished() const { return in_flight_.count(); }
   /// Has threads that submit order their tasks themselves from now on wherever they may, for tests.
   void insist_on_sides();
   /// Returns the number of tasks that have been ordered so.

@@ -16,6 +16,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -35,8 +36,8 @@ namespace asio = boost::asio;
 
 namespace {
 // After so long without a look by the threads that it has given its part to, the loop's thread takes that back: at
-// first, and when others have looked for long. To find that they do costs a switch to it and back, on the core of one of
-// them where there is no other.
+// first, and when others have looked for long. To find that they do costs a switch to it and back, on the core of one
+// of them where there is no other.
 constexpr std::chrono::microseconds lease_min{200}, lease_max{1600};
 
 struct watched_socket;
@@ -76,20 +77,23 @@ struct loop::inside final : control_poller {
       wait_for_return(seen);
     }
   }
-  // Drives the context, with the seat, until another thread wants the seat: returns the wish; or until the loop stops: 0.
+  // Drives the context, with the seat, until another thread wants the seat, and returns the wish; 0: the loop stops.
   std::uint64_t drive(adaptive_spin& more) {
-    while (context.run_one() != 0) {
+    while (!context.stopped()) {
+      if (const std::uint64_t wish = wanted.exchange(0, std::memory_order_relaxed); wish != 0) return wish;
+      if (context.run_one() == 0) break;
       count_turn();
       while (wanted.load(std::memory_order_relaxed) == 0 && more.begin(std::chrono::steady_clock::now(), looks) &&
              finds_more(more))
         count_turn();
-      if (const std::uint64_t wish = wanted.exchange(0, std::memory_order_relaxed); wish != 0) return wish;
     }
     return 0;
   }
   bool finds_more(adaptive_spin& more) {
-    while (context.poll() == 0)
+    std::size_t count = 0;
+    while ((count = context.poll()) == 0)
       if (context.stopped() || wanted.load(std::memory_order_relaxed) != 0 || !more.goes_on()) return false;
+    if (count > 1) is_hurried = false;  // there was something else
     return true;
   }
   void count_turn() {
@@ -144,7 +148,7 @@ struct loop::inside final : control_poller {
   // Reads the socket whose turn it is, or else has Asio look at all, until it has nothing left.
   bool look() {
     watched_socket* const next = asks_again ? nullptr : hot->next();
-    if (!next) return asks_again = context.poll_one() != 0;
+    if (!next) return (asks_again = context.poll_one() != 0) && !std::exchange(is_hurried, false);
     const auto alive = next->shared_from_this();
     next->found = false;
     next->is_look = true;

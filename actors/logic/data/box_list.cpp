@@ -26,13 +26,6 @@ box_list without(box_list from, const box_list& others) {
   return from;
 }
 
-box_list common(const box_list& from, const box4& b) {
-  box_list both;
-  for (const box4& a : from)
-    if (overlap(a, b)) both.push_back(intersect(a, b));
-  return both;
-}
-
 index_t volume(const box_list& all) {
   index_t sum = 0;
   for (const box4& b : all) sum += b.volume();

@@ -17,8 +17,6 @@ using box_list = std::vector<box4>;
 box_list without(const box_list&, const box4&);
 /// The same, of those that lie in none of the others.
 box_list without(box_list, const box_list& others);
-/// Returns the elements of the list that lie in the box.
-box_list common(const box_list&, const box4&);
 /// Returns the number of elements.
 index_t volume(const box_list&);
 /// Joins boxes that are one box together, along one dimension after the other.

@@ -148,6 +148,7 @@ bool may_read_many(const task_record& t) {
 
 void dependencies::order(task_record& task, std::vector<task_record*>& made) {
   task.sequence = next_sequence();
+  named_ = 0;
   joiner_ = &task;
   joined_.clear();
   if (gates_allowed_ && may_read_many(task)) find_groups(task, made);
@@ -178,9 +179,9 @@ void dependencies::order_accesses(task_record& task, std::vector<task_record*>& 
     access& x = task.accesses[i];
     if (!x.array) {
       task_record* from = x.task;
-      if (const std::uint64_t number = from->sequence.acquire(); number != 0)
-        link({from, number}, task, x.link == link_mode::data);
-      else if (x.link == link_mode::data && from->error)
+      if (const std::uint64_t number = from->sequence.acquire(); number != 0) {
+        if (link({from, number}, task, x.link == link_mode::data)) named_ = number;
+      } else if (x.link == link_mode::data && from->error)
         around_.fail(task, from->error, false);
       continue;
     }
@@ -263,7 +264,7 @@ void dependencies::order_whole(task_record& task, tile_history& s, bool reads, b
     if (!s.valid && s.writer.task != &task) {
       const box4 all = array.tile_box(tile);
       if (recorded_)
-        recorded_->effects[&s].read_outside({all}, all);
+        recorded_->effects[&s].read(all, all);
       else
         complain_uninitialized(task, array, all);
     }
@@ -303,7 +304,12 @@ void dependencies::order_part(task_record& task, tile_history& s, const box4& ti
   if (look) parts.remove_if([this](const fragment& f) { return !f.writes && !alive(f.task); });
   if (reads && !is_written(parts, where)) {
     if (recorded_)
-      recorded_->effects[&s].read_outside(unwritten(parts, where), tile_box);
+      recorded_->effects[&s].read(where, tile_box, [&](auto&& f) {
+        bool goes_on = true;
+        parts.each_in(where, [&](const fragment& p) {
+          if (goes_on && p.writes) goes_on = f(p.where);
+        });
+      });
     else
       complain_uninitialized(task, array, where);
   }
@@ -346,7 +352,7 @@ void dependencies::link_part(task_record& task, fragment_list& parts, const box4
       else
         link_to(f);
     } else if (!writes) {
-      any_waited_for = any_waited_for || f.writer != 0 || linked_.has(f.task, task);
+      any_waited_for = any_waited_for || f.writer != 0 || waits_for(task, f.task);
     } else if (reader_count++ < compared) {
       readers[reader_count - 1] = &f;
     }
@@ -370,7 +376,7 @@ void dependencies::link_part(task_record& task, fragment_list& parts, const box4
   if (any_waited_for)
     parts.remove_in(where, [&](const fragment& f) {
       if (f.writes || !where.contains(f.where)) return false;
-      return linked_.has(f.task, task) ||
+      return waits_for(task, f.task) ||
              (f.writer != 0 && std::any_of(writers.begin(), writers.begin() + static_cast<std::ptrdiff_t>(writer_count),
                                            [&](const fragment* w) {
                                              return w->age == f.writer ||
@@ -398,15 +404,6 @@ bool dependencies::is_written(fragment_list& parts, const box4& where) {
     if (f.writes) covered += intersect(f.where, where).volume();
   });
   return covered == where.volume();
-}
-
-// Returns the elements of the box that have no writer.
-box_list dependencies::unwritten(fragment_list& parts, const box4& where) {
-  box_list rest{where};
-  parts.each_in(where, [&](const fragment& f) {
-    if (f.writes) rest = without(rest, f.where);
-  });
-  return rest;
 }
 
 // Cuts the boxes of older accesses: who comes next there waits for the new writer, which has waited for them. Readers

@@ -253,7 +253,6 @@ class dependencies {
   void link_part(task_record&, detail::fragment_list&, const box4& where, bool reads, bool writes);
   void divide(tile_history&, const box4& tile_box);
   static bool is_written(detail::fragment_list&, const box4& where);
-  static box_list unwritten(detail::fragment_list&, const box4& where);
   static void overwrite(detail::fragment_list&, const box4& where, const detail::task_ref& writer);
   void unite(tile_history&, const box4& tile_box);
   void order_reduce(task_record&, access&, std::vector<task_record*>& combines);
@@ -287,6 +286,11 @@ class dependencies {
   const task_record* joiner_ = nullptr;  // the task that is being ordered
   std::vector<joined_group> joined_;     // its groups
   known_links linked_;
+  std::uint64_t named_ = 0;  // the task that the one which is ordered says it comes after, the last one; 0: none
+  // True if an edge leads from one to the other, as far as is known.
+  bool waits_for(const task_record& task, const task_ref& r) const {
+    return linked_.has(r, task) || (&task == joiner_ && r.sequence == named_ && named_ != 0);
+  }
   std::uint64_t reductions_ = 0;  // that have been opened
   std::unordered_set<array_core*> reduced_outside_;
   detail::spin_lock adds_beside_;              // held while those beside this one add successors to tasks of this one's

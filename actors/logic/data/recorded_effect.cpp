@@ -7,8 +7,7 @@
 
 namespace troupe::logic {
 
-void recorded_effect::read_outside(const box_list& boxes, const box4& tile) {
-  const box_list more = without(boxes, outside_);
+void recorded_effect::add(box_list&& more, const box4& tile) {
   outside_.insert(outside_.end(), more.begin(), more.end());
   if (outside_.size() <= boxes_max) return;
   unite(outside_);

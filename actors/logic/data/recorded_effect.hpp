@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <cstdint>
-#include <vector>
+#include <cstddef>
+#include <utility>
 
 #include <troupe/access.hpp>
 
@@ -22,8 +22,21 @@ class recorded_effect {
     box_list read, written;                ///< both empty: it is accessed as a whole
   };
 
-  /// Notes that elements are read that no call has written before.
-  void read_outside(const box_list&, const box4& tile);
+  /// Notes that a box is read, of which calls have written some elements before: `each_written(f)` calls `f(box)` for the
+  /// boxes that they have written, until it returns false. Takes more than `boxes_max` boxes for the tile.
+  template <class F>
+  void read(const box4& where, const box4& tile, F&& each_written) {
+    box_list more = without(box_list{where}, outside_);
+    if (more.empty()) return;
+    each_written([&](const box4& written) {
+      more = without(more, written);
+      return !more.empty() && more.size() <= boxes_max;
+    });
+    add(std::move(more), tile);
+  }
+  void read(const box4& where, const box4& tile) {
+    read(where, tile, [](auto&&) {});
+  }
   bool reads_outside() const { return !outside_.empty(); }
 
   /// Returns what a run does to the tile, of which its calls write these boxes. It is accessed as a whole if the run
@@ -34,7 +47,9 @@ class recorded_effect {
   static constexpr std::size_t boxes_max = 64;
 
  private:
-  box_list outside_;
+  void add(box_list&& more, const box4& tile);
+
+  box_list outside_;  // read, and not written before
 };
 
 }  // namespace troupe::logic

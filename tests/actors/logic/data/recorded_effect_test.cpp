@@ -44,7 +44,7 @@ std::string done(const recorded_effect::accesses& a) {
 
 TEST(recorded_effect, of_whole_tiles_is_one_access) {
   recorded_effect none, all;
-  all.read_outside({tile}, tile);
+  all.read(tile, tile);
   EXPECT_EQ(done(all.of({}, tile)), "all r");
   EXPECT_EQ(done(none.of({tile}, tile)), "all w");
   EXPECT_EQ(done(all.of({tile}, tile)), "all u");
@@ -53,8 +53,8 @@ TEST(recorded_effect, of_whole_tiles_is_one_access) {
 
 TEST(recorded_effect, of_parts_is_told_by_boxes) {
   recorded_effect none, some, all;
-  some.read_outside({line(4, 8)}, tile);
-  all.read_outside({tile}, tile);
+  some.read(line(4, 8), tile);
+  all.read(tile, tile);
   EXPECT_EQ(done(some.of({}, tile)), "....rrrr........");
   EXPECT_EQ(done(none.of({line(2, 4)}, tile)), "..ww............");
   EXPECT_EQ(done(some.of({line(4, 8)}, tile)), "....uuuu........");
@@ -65,7 +65,7 @@ TEST(recorded_effect, of_parts_is_told_by_boxes) {
 
 TEST(recorded_effect, of_neighbouring_boxes_is_one_box) {
   recorded_effect e;
-  e.read_outside({tile}, tile);
+  e.read(tile, tile);
   box_list chunks;
   for (index_t i = 1; i < 15; ++i) chunks.push_back(line(i, i + 1));
   const auto a = e.of(chunks, tile);
@@ -78,13 +78,28 @@ TEST(recorded_effect, of_too_many_boxes_is_the_tile_unless_it_reads_nothing) {
   box_list every_other;
   for (index_t i = 0; i < 200; i += 2) every_other.push_back(line(i, i + 1));
   recorded_effect none, few, many;
-  few.read_outside({line(500, 501)}, large);
-  many.read_outside(every_other, large);
+  few.read(line(500, 501), large);
+  for (const box4& b : every_other) many.read(b, large);
   EXPECT_EQ(none.of(every_other, large).written.size(), 100u);
   EXPECT_TRUE(is_whole(few.of(every_other, large)));
   EXPECT_EQ(few.of(every_other, large).mode, access_mode::update);
   EXPECT_TRUE(is_whole(many.of({}, large)));
   EXPECT_EQ(many.of({}, large).mode, access_mode::read);
+}
+
+TEST(recorded_effect, of_a_read_between_many_writes_is_the_tile_and_does_not_look_at_all_of_them) {
+  const box4 large = line(0, 100'000);
+  recorded_effect e;
+  int looked_at = 0;
+  for (int reads = 0; reads < 100; ++reads)
+    e.read(large, large, [&](auto&& f) {
+      for (index_t i = 0; i < 100'000; i += 2, ++looked_at)
+        if (!f(line(i, i + 1))) break;
+    });
+  EXPECT_LE(looked_at, 200);
+  const auto a = e.of({line(0, 1)}, large);
+  EXPECT_EQ(a.read, box_list{large});
+  EXPECT_EQ(a.written, box_list{line(0, 1)});
 }
 
 TEST(recorded_effect, of_random_programs_is_what_a_model_says) {
@@ -97,7 +112,11 @@ TEST(recorded_effect, of_random_programs_is_what_a_model_says) {
       const auto lo = static_cast<index_t>(random() % 16);
       const box4 b = line(lo, lo + 1 + static_cast<index_t>(random() % static_cast<unsigned>(16 - lo)));
       const bool reads = random() % 2 != 0, writes = !reads || random() % 2 != 0;
-      if (reads) e.read_outside(logic::without(box_list{b}, written), tile);
+      if (reads)
+        e.read(b, tile, [&](auto&& f) {
+          for (const box4& w : written)
+            if (!f(w)) break;
+        });
       if (writes) {
         written = logic::without(written, b);
         written.push_back(b);
