@@ -246,9 +246,9 @@ TEST(in_flight_bound, lets_a_thread_go_on_that_keeps_the_views_for_which_all_tas
     arrays.push_back(rt.filled<int>({1}, tiles(1), i));
     views.push_back(arrays.back().write());
   }
-  for (int n = 0; n < 100; ++n)
+  for (int n = 0; n < 18; ++n)
     rt.spawn([](view<int, 1> v) { ++v(0); }, update(arrays[static_cast<std::size_t>(n % 3)]));
-  EXPECT_GT(rt.report().spawned - rt.report().finished, bound);
+  EXPECT_GT(rt.report().spawned - rt.report().finished, 2 * bound) << "two of them one by one";
   for (auto& v : views) v(0) += 1000;
   views.clear();
   rt.wait_all();
