@@ -116,7 +116,7 @@ class group_actor final : public core_group,
   static constexpr std::chrono::nanoseconds usual_wake_up = std::chrono::microseconds(30);
   // A thread that looks for work and has not run for so long waits for its core.
   static constexpr std::chrono::nanoseconds stuck = std::chrono::microseconds(50);
-  // Looks in vain for a node, and for what comes from other nodes of the cluster, after which a thread gives its core away.
+  // Looks in vain for a node of a graph, and for what comes over the network, after which a thread gives its core away.
   static constexpr int looks_between_yields = 8;
   // Nodes of a recorded graph after which a thread looks for such threads.
   static constexpr int nodes_between_looks = 8;

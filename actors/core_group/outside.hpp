@@ -22,8 +22,8 @@ class outside {
  public:
   /// Returns for how long a thread that polls looks away, where a wake-up takes so long. To call the network's own
   /// thread and to ask it for its part again takes several, in which nobody computes on a core that both share; whoever
-  /// waits for an answer of this node waits for so long, or for two leases (net/tcp/loop.cpp) if a body takes longer than
-  /// it was thought to.
+  /// waits for an answer of this node waits for so long, or for two leases (net/tcp/loop.cpp) if a body takes longer
+  /// than it was thought to.
   static constexpr float moment_ns(float wake_up_ns) { return std::clamp(16 * wake_up_ns, 50'000.0f, 1'000'000.0f); }
 
   /// The state of one thread's polling.
@@ -34,8 +34,8 @@ class outside {
     float away_ns = 0;             // predicted time of the bodies since it last looked
   };
 
-  /// `patience`: a thread asks for the part when it has had nothing to do for so long, or if something has come since it
-  /// last had nothing to do: that was probably for it. `pause`: after batches it does not for so long.
+  /// `patience`: a thread asks for the part when it has had nothing to do for so long, or if something has come since
+  /// it last had nothing to do: that was probably for it. `pause`: after batches it does not for so long.
   outside(std::uint64_t patience, std::uint64_t pause) : patience_(patience), pause_(pause) {}
 
   /// Once.

@@ -114,8 +114,8 @@ struct options {
   /// task over, until a quarter of them has finished (rounded down, at least one); `try_spawn_for` goes on with the
   /// first. A task that spawns never blocks, nor does the destructor of what a task has captured or returned, nor a
   /// thread with a host view, in a variable on its own stack, for which such tasks wait; one that has opened the view
-  /// and keeps it elsewhere goes on when no task has ended for 20 to 70 ms, up to twice the limit, and from there on with
-  /// one task each time.
+  /// and keeps it elsewhere goes on when no task has ended for 20 to 70 ms, up to twice the limit, and from there on
+  /// with one task each time.
   std::size_t tasks_in_flight_max = 65536;
   /// Named quantities that tasks may ask for, for instance `{{"io", 50}}`.
   std::vector<resource> resources{};

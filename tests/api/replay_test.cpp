@@ -677,7 +677,7 @@ TEST(replay, of_calls_that_write_parts_leaves_the_others_unwritten) {
   EXPECT_EQ(rt.spawn([](view<const int, 1> v) { return v(0); }, read(u.sub({{0}, {1}}))).get(), 1);
 }
 
-// What a run does to an array of 16 elements, 7 each: it adds 1 to those of [9, 11), or reads them, or writes them anew.
+// What a run does to an array of 16 elements, 7 each: it adds 1 to those of [9, 11), reads them, or writes them anew.
 enum class use { updates, reads, writes };
 graph changing_two(runtime& rt, const array<int, 1>& a, use how) {
   return rt.record([&](recorder& r) {

@@ -22,8 +22,8 @@ class recorded_effect {
     box_list read, written;                ///< both empty: it is accessed as a whole
   };
 
-  /// Notes that a box is read, of which calls have written some elements before: `each_written(f)` calls `f(box)` for the
-  /// boxes that they have written, until it returns false. Takes more than `boxes_max` boxes for the tile.
+  /// Notes that a box is read, of which calls have written some elements before: `each_written(f)` calls `f(box)` for
+  /// the boxes that they have written, until it returns false. Takes more than `boxes_max` boxes for the tile.
   template <class F>
   void read(const box4& where, const box4& tile, F&& each_written) {
     box_list more = without(box_list{where}, outside_);
@@ -40,8 +40,8 @@ class recorded_effect {
   bool reads_outside() const { return !outside_.empty(); }
 
   /// Returns what a run does to the tile, of which its calls write these boxes. It is accessed as a whole if the run
-  /// reads all or nothing of it, and writes all or nothing, and if there would be more than `boxes_max` boxes. A run that
-  /// reads nothing which was there before has no such limit: to it there need not be anything.
+  /// reads all or nothing of it, and writes all or nothing, and if there would be more than `boxes_max` boxes. A run
+  /// that reads nothing which was there before has no such limit: to it there need not be anything.
   accesses of(box_list written, const box4& tile) const;
 
   static constexpr std::size_t boxes_max = 64;

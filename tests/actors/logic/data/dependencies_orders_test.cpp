@@ -297,8 +297,8 @@ TEST(random_order, of_boxes_of_a_large_tile_keeps_every_conflict_and_ends) {
   }
 }
 
-// Tasks in chains, which come after each other for another array, read and write boxes of a tile: a reader that waits for
-// an earlier one stands for it.
+// Tasks in chains, which come after each other for another array, read and write boxes of a tile: a reader that waits
+// for an earlier one stands for it.
 TEST(random_order, of_chains_that_use_boxes_of_one_tile_keeps_every_conflict_and_ends) {
   constexpr index_t side = 12;
   constexpr std::size_t tasks = 300, chains = 3;
