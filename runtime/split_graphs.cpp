@@ -14,6 +14,7 @@
 
 #include "actors/execution/call_values.hpp"
 #include "actors/execution/graph_nodes.hpp"
+#include "actors/logic/data/box_list.hpp"
 #include "actors/logic/data/directory.hpp"
 #include "actors/logic/data/graph_cut.hpp"
 #include "actors/logic/data/region.hpp"
@@ -246,7 +247,7 @@ class splitter {
   /// A tile that a part's calls and crossings touch.
   struct tile_use {
     bool outside_read = false, changes = false;
-    std::vector<box4> unwritten;  // by the part so far
+    logic::box_list unwritten;  // by the part so far
   };
   using tile_key = std::pair<std::uint32_t, std::uint32_t>;  // array, tile
 
@@ -259,13 +260,7 @@ class splitter {
           u.outside_read || std::ranges::any_of(u.unwritten, [&](const box4& b) { return logic::overlap(b, p.where); });
     if (!p.writes) return;
     u.changes = true;
-    std::vector<box4> rest;
-    for (const box4& b : u.unwritten)
-      if (logic::overlap(b, p.where))
-        logic::subtract(b, p.where, [&](const box4& left) { rest.push_back(left); });
-      else
-        rest.push_back(b);
-    u.unwritten = std::move(rest);
+    u.unwritten = logic::without(u.unwritten, p.where);
   }
 
   std::map<tile_key, tile_use> uses_of(std::uint32_t part, const logic::graph_cut& cut) const {

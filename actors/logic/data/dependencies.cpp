@@ -633,17 +633,9 @@ void dependencies::combine(array_core& a, std::vector<task_record*>& combines) {
     const bool whole_tile = part == tile_box;
     bool had = s.valid;
     if (s.parts) {
-      std::vector<box4> missing{part}, rest;
+      box_list missing{part};
       s.parts->each_in(part, [&](const fragment& f) {
-        if (!f.writes) return;
-        rest.clear();
-        for (const box4& m : missing) {
-          if (!overlap(m, f.where))
-            rest.push_back(m);
-          else
-            subtract(m, f.where, [&](const box4& piece) { rest.push_back(piece); });
-        }
-        missing.swap(rest);
+        if (f.writes) missing = without(missing, f.where);
       });
       had = missing.empty();
       r->fresh.insert(r->fresh.end(), missing.begin(), missing.end());

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "actors/logic/data/box_list.hpp"
+
 namespace troupe::logic {
 
 graph_cut::graph_cut(const std::vector<cut_call>& calls) : told_(calls.size()) {
@@ -44,17 +46,14 @@ void graph_cut::bring(std::uint32_t part, const cut_piece& p) {
   const auto found = tiles_.find(key(p.array, p.tile));
   if (found == tiles_.end()) return;
   tile_parts& t = found->second;
-  std::vector<box4> at_home{p.where}, rest;
+  box_list at_home{p.where};
   std::vector<fragment> now;
   for (fragment& f : t.elsewhere) {
     if (!overlap(f.where, p.where)) {
       now.push_back(f);
       continue;
     }
-    rest.clear();
-    for (const box4& b : at_home)
-      overlap(b, f.where) ? subtract(b, f.where, [&](const box4& left) { rest.push_back(left); }) : rest.push_back(b);
-    at_home.swap(rest);
+    at_home = without(at_home, f.where);
     if (f.parts.contains(part)) {
       now.push_back(f);
       continue;
