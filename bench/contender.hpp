@@ -112,6 +112,8 @@ class contender {
   virtual std::optional<cost> independent(std::size_t) { return {}; }
   /// n empty tasks that all update one handle.
   virtual std::optional<cost> chain(std::size_t) { return {}; }
+  /// `threads` threads at once submit n empty tasks each, which update arrays of that thread alone; to all done.
+  virtual std::optional<cost> submitting(unsigned /*threads*/, std::size_t /*n*/) { return {}; }
   /// Tasks of `dag`, two reads and one update each.
   virtual std::optional<cost> random_dag(const dag&) { return {}; }
   /// n tasks without data that each spin for `body`.

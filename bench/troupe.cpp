@@ -14,7 +14,10 @@
 
 #include <troupe/troupe.hpp>
 
+#include <deque>
+#include <latch>
 #include <span>
+#include <thread>
 
 namespace bench {
 
@@ -147,6 +150,27 @@ class troupe_runtime final : public contender {
     rt_->wait_all();
     const auto spent = clock.stop();
     proof.check(n);
+    return spent;
+  }
+
+  std::optional<cost> submitting(unsigned threads, std::size_t n) override {
+    constexpr std::size_t handles_of_each = 64;
+    std::deque<handles> of_each;
+    for (unsigned i = 0; i < threads; ++i) of_each.emplace_back(*rt_, handles_of_each);
+    const executed proof;
+    std::latch all_there(threads + 1);
+    std::vector<std::jthread> submitters;
+    for (const handles& h : of_each)
+      submitters.emplace_back([this, &h, &all_there, n] {
+        all_there.arrive_and_wait();
+        for (std::size_t i = 0; i < n; ++i) rt_->spawn([] { tally::add(); }, troupe::update(h[i % handles_of_each]));
+      });
+    all_there.arrive_and_wait();
+    const meter clock;
+    submitters.clear();
+    rt_->wait_all();
+    const auto spent = clock.stop();
+    proof.check(threads * n);
     return spent;
   }
 

@@ -7,7 +7,7 @@ set(TROUPE_TEST_BATCH 1 CACHE STRING
   "Test files that are compiled as one: 1 is best for work on a test, 6 takes half the time for all of them")
 
 # A line that keeps a file out of batches.
-set(TROUPE_NOT_IN_BATCHES "^ *#(define|if|pragma|undef)|^namespace [a-z]|^extern|^int main")
+set(TROUPE_NOT_IN_BATCHES "^ *#(define|if|pragma|undef)|^namespace [a-z]|^extern|^int main|operator new")
 
 # troupe_batches(<variable> <program> <source>...)
 # Replaces most *_test.cpp of the list by batches of up to TROUPE_TEST_BATCH files of one folder. Files with directives
