@@ -23,7 +23,6 @@ class executor_list {
     if (e.facts().kind != device_kind::node) near_.push_back(&e);
     if (e.facts().space != host_space) has_devices_ = limits_memory_ = true;
     if (e.facts().space == host_space) ++groups_;
-    has_nodes_ = has_nodes_ || e.facts().kind == device_kind::node;
   }
   executor& operator[](std::size_t i) const { return *all_[i]; }
   std::size_t size() const { return all_.size(); }
@@ -32,10 +31,10 @@ class executor_list {
   std::span<executor* const> near() const { return near_; }
   /// True if some executor has memory of its own.
   bool has_devices() const { return has_devices_; }
-  /// True if all cores are one executor, the first one, beside devices at most, and host memory has no budget: there is
-  /// nothing to decide about tasks that use host memory on cores.
+  /// True if all cores are one executor, the first one, beside devices and nodes at most, and host memory has no budget:
+  /// there is nothing to decide about tasks that use host memory on cores.
   bool has_one_group() const {
-    return groups_ == 1 && all_.front()->facts().space == host_space && !has_nodes_ && !has_budget_;
+    return groups_ == 1 && all_.front()->facts().space == host_space && !has_budget_;
   }
   /// True if some executor has memory of its own, or host memory has a budget: tasks may have to wait for data.
   bool limits_memory() const { return limits_memory_; }
@@ -44,7 +43,7 @@ class executor_list {
   std::vector<executor*> all_;
   std::vector<executor*, own_lines<executor*>> near_;
   int groups_ = 0;  // executors that are cores
-  bool has_devices_ = false, has_nodes_ = false;
+  bool has_devices_ = false;
   const bool has_budget_;
   bool limits_memory_;
 };

@@ -27,13 +27,14 @@ using namespace std::chrono_literals;
 
 constexpr auto patience = 20s;  // less than that of bodies at a gate
 
-// So many threads, and a device that none of the tasks can use, or none.
+// So many threads, and a device that none of the tasks can use, or none; with `may_have_nodes` nodes might join.
 struct setting {
   int threads;
   const char* device;
+  bool may_have_nodes = false;
 };
 std::ostream& operator<<(std::ostream& out, const setting& s) {
-  return out << s.threads << " threads, device " << s.device;
+  return out << s.threads << " threads, device " << s.device << (s.may_have_nodes ? ", one of a cluster" : "");
 }
 
 options on_cores(const setting& s) {
@@ -41,6 +42,12 @@ options on_cores(const setting& s) {
   o.threads = s.threads;
   o.devices = {{s.device}};
   o.cost_cache = "none";
+  if (s.may_have_nodes) {
+    o.cluster.cluster_name = "early";
+    o.cluster.node_name = "owner";
+    o.cluster.insecure_loopback = true;
+    o.cluster.listen = {"127.0.0.1:0"};
+  }
   return o;
 }
 
@@ -139,6 +146,22 @@ TEST_P(early_release, does_not_keep_the_host_from_what_has_been_written_while_th
   second.open();
   EXPECT_EQ(seen.get(), 1);
   after.get();
+}
+
+TEST_P(early_release, gets_through_a_chain_without_a_turn_for_each_task) {
+  runtime rt(on_cores(GetParam()));
+  warm_up(rt);
+  constexpr int length = 1'000;
+  auto x = rt.filled<int>({4}, tiles(4), 0);
+  test::gate begun, first;
+  rt.spawn(adds{&first, &begun}, update(x));
+  ASSERT_TRUE(begun.pass());
+  for (int i = 0; i < length; ++i) rt.spawn(adds{}, update(x));
+  const auto before = rt.report().scheduling_passes;  // all are in order now
+  first.open();
+  rt.wait_all();
+  EXPECT_LT(rt.report().scheduling_passes - before, length / 4);
+  EXPECT_EQ(x.read()(0), length + 1);
 }
 
 TEST_P(early_release, runs_each_of_many_tasks_that_one_makes_ready) {
@@ -542,6 +565,7 @@ TEST_P(early_release, does_what_options_say) {
 
 INSTANTIATE_TEST_SUITE_P(threads, early_release,
                          testing::Values(setting{1, "none"}, setting{2, "none"}, setting{4, "none"},
-                                         setting{1, "sim:0"}, setting{3, "sim:0"}));
+                                         setting{1, "sim:0"}, setting{3, "sim:0"}, setting{1, "none", true},
+                                         setting{3, "none", true}));
 
 }  // namespace

@@ -19,7 +19,7 @@ const eligibility::masks& eligibility::masks_of(const task_record& t) {
     other_masks_.all = mask_of(t);
     other_masks_.now = other_masks_.all;
     other_masks_.now -= paused_;
-    other_masks_.ever = abilities_.of(*t.kernel);
+    other_masks_.ever = ever_able(*t.kernel);
     other_masks_.ever &= t.extra->executors;
     return other_masks_;
   }
@@ -37,7 +37,7 @@ const eligibility::masks& eligibility::masks_of(const task_record& t) {
     m.found.all = mask_of(t);
     m.found.now = m.found.all;
     m.found.now -= paused_;
-    m.found.ever = abilities_.of(k);
+    m.found.ever = ever_able(k);
   }
   return m.found;
 }
@@ -58,6 +58,12 @@ admission::eligible_nodes eligibility::nodes_for(const task_record& t) const {
   p.here = !(mask - nodes_).empty();
   p.open = p.nodes - paused_;
   return p;
+}
+
+executor_set eligibility::ever_able(const detail::kernel_info& k) const {
+  executor_set able = abilities_.of(k);
+  if (k.portable) able |= nodes_;
+  return able;
 }
 
 executor_set eligibility::mask_in_scope(const task_record& t) const {

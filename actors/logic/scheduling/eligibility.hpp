@@ -19,7 +19,7 @@ namespace troupe::logic {
 class eligibility {
  public:
   /// Executors that may run a task, those of them that may be given it now, and those that may run it if none were
-  /// withdrawn: one that is may be restored before the task is ready.
+  /// withdrawn and all nodes offered its kernel: that may come before the task is ready.
   struct masks {
     executor_set all, now, ever;
   };
@@ -68,6 +68,7 @@ class eligibility {
 
  private:
   executor_set mask_in_scope(const detail::task_record&) const;
+  executor_set ever_able(const detail::kernel_info&) const;
 
   abilities abilities_;
   executor_set all_, withdrawn_, paused_, nodes_;

@@ -62,6 +62,14 @@ TEST_F(eligibility_test, knows_who_could_if_none_were_withdrawn) {
   EXPECT_EQ(all.masks_of(scoped(both, {0, 2})).all, (executor_set{0}));
 }
 
+TEST_F(eligibility_test, knows_that_nodes_may_come_to_offer_a_kernel) {
+  offered = executor_set{3};
+  EXPECT_EQ(masks(far).all, (executor_set{0, 1, 3}));
+  EXPECT_EQ(masks(far).ever, (executor_set{0, 1, 3, 4}));
+  EXPECT_EQ(all.masks_of(scoped(far, {0, 4})).ever, (executor_set{0, 4}));
+  EXPECT_EQ(masks(cores).ever, (executor_set{0, 1})) << "a body that cannot travel";
+}
+
 TEST_F(eligibility_test, is_of_executors_that_have_a_body) {
   EXPECT_EQ(mask(cores), (executor_set{0, 1}));
   EXPECT_EQ(mask(both), (executor_set{0, 1, 2}));
