@@ -16,9 +16,9 @@ std::string text_of(const std::exception_ptr& e) noexcept {
   try {
     std::rethrow_exception(e);
   } catch (const std::exception& x) {
-    return x.what();
-  } catch (const char* s) {
-    return s;
+    return x.what() ? x.what() : "an exception without a text";
+  } catch (const char* s) {  // also nullptr
+    return s ? s : "a null pointer";
   } catch (...) {
     return "an exception that is not a std::exception";
   }

@@ -18,6 +18,7 @@
 #include "actors/memory/internal_tasks.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/placement/placement.hpp"
+#include "actors/protocol/task_name.hpp"
 #include "runtime/engine.hpp"
 
 namespace troupe::detail {
@@ -297,7 +298,7 @@ void check_clash(const task_record& t, const access& x, const access& y) {
     each_box_of(y, [&](const box4& b) {
       if (a.empty() || b.empty() || !logic::overlap(a, b)) return;
       throw error(errc::overlapping_write,
-                  "array '" + x.array->spec.name + "': two arguments of one call of '" + logic::name_of(t) +
+                  "array '" + x.array->spec.name + "': two arguments of one call of '" + name_of(t) +
                       "' touch the same elements, and one of them changes these: " + text_of_box(*x.array, a.lo, a.hi) +
                       " and " + text_of_box(*x.array, b.lo, b.hi) +
                       "; pass them once, with update(), or boxes that do not overlap");
@@ -465,10 +466,8 @@ host_access* open_host(array_core& a, access_mode mode, const std::array<index_t
   try {
     granted = wait_until(*t, deadline);
   } catch (...) {
-    if (mode == access_mode::update)
+    if (mode == access_mode::update || !cancel_access(*to.the_engine, *t))
       to.the_engine->placement_actor().abandon_access(*t);
-    else
-      cancel_access(*to.the_engine, *t);
     release(t);
     throw;
   }

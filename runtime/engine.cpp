@@ -15,6 +15,7 @@
 #include <troupe/error.hpp>
 
 #include "actors/placement/placement.hpp"
+#include "actors/protocol/task_name.hpp"
 #include "actors/stage/crew.hpp"
 #include "devices/host/host_device.hpp"
 #include "devices/host/spill_directory.hpp"
@@ -419,7 +420,7 @@ bool engine::leave_behind(Executor& e, shutdown_report& r) {
     any = !tasks.empty();
     if (any) r.complete = false;
     for (const task_record* t : tasks)
-      if (r.still_running.size() < 64) r.still_running.push_back(logic::name_of(*t));
+      if (r.still_running.size() < 64) r.still_running.push_back(name_of(*t));
     placement_->leave_behind(tasks);
   });
   return any;

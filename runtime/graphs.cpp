@@ -15,6 +15,7 @@
 #include "actors/memory/internal_tasks.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/destruction.hpp"
+#include "actors/protocol/task_name.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/split_graphs.hpp"
 
@@ -38,7 +39,7 @@ void refuse_what_cannot_be_recorded(const task_record& t) {
     throw error(errc::not_supported, "recorded calls cannot ask for resources: ask for them where the graph is run");
   if (t.extra->options.deadline.count() != 0)
     throw error(errc::not_supported,
-                "task '" + logic::name_of(t) + "': recorded calls have no deadline: give one where the graph is run");
+                "task '" + name_of(t) + "': recorded calls have no deadline: give one where the graph is run");
   if (t.extra->options.stop.stop_possible())
     throw error(errc::not_supported, "recorded calls have no stop token: give one where the graph is run");
 }
@@ -50,7 +51,7 @@ void check_links(const std::vector<task_record*>& tasks) {
     for (int i = 0; i < t->access_count; ++i)
       if (const access& x = t->accesses[i]; !x.array && !own.contains(x.task))
         throw error(errc::bad_argument,
-                    "task '" + logic::name_of(*t) + "': a recorded call can only wait for calls of the same recording");
+                    "task '" + name_of(*t) + "': a recorded call can only wait for calls of the same recording");
 }
 
 // The effect of a whole run on a tile.
@@ -74,7 +75,7 @@ logic::box_list boxes_written(const tile_history& s, const logic::box4& tile) {
 
 // Returns "recorded call 3, 'smooth'"; the calls of a for_each are counted one by one.
 std::string called(const std::vector<const task_record*>& calls, std::size_t i) {
-  return "recorded call " + std::to_string(i + 1) + ", '" + logic::name_of(*calls[i]) + "',";
+  return "recorded call " + std::to_string(i + 1) + ", '" + name_of(*calls[i]) + "',";
 }
 
 // Returns why the executor cannot run the call as a part of a graph; empty if it can. Devices enqueue calls as they
@@ -231,7 +232,7 @@ std::shared_ptr<recorded_graph> compile(engine& the_engine, recording& recorded)
   find_executors(*g, recorded, the_engine.placement_actor().facts());
   deps.combine_recorded(combines);
   recorded.tasks.insert(recorded.tasks.end(), combines.begin(), combines.end());
-  make_nodes(*g, recorded.tasks, deps);
+  make_nodes(*g, recorded.tasks, deps.graph());
   recorded.tasks.clear();  // the graph owns them now
   let_nodes_meet(*g);
   summarize(*g, recorded);

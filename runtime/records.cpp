@@ -13,6 +13,7 @@
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/destruction.hpp"
 #include "actors/protocol/successors.hpp"
+#include "actors/protocol/task_name.hpp"
 #include "runtime/engine.hpp"
 
 namespace troupe::detail {
@@ -85,7 +86,7 @@ void submit_all(target to, std::span<task_record* const> chunks, task_record* jo
       task_extra& all = extra_of(*join);
       all.chunks = chunks.size();
       all.chunks_at.resize(to.the_engine->placement_actor().facts().size());
-      if (!chunks.empty()) all.options.name = logic::name_of(*chunks.front());
+      if (!chunks.empty()) all.options.name = name_of(*chunks.front());
     }
   } catch (...) {
     for (task_record* t : chunks) {

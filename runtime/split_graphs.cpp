@@ -21,6 +21,7 @@
 #include "actors/memory/runtime_state.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/successors.hpp"
+#include "actors/protocol/task_name.hpp"
 #include "actors/wire/graph_messages.hpp"
 #include "runtime/engine.hpp"
 
@@ -61,7 +62,7 @@ void each_piece(const access& x, F&& f) {
 }
 
 std::string called(const task_record& t, std::size_t number) {
-  return "recorded call " + std::to_string(number + 1) + ", '" + logic::name_of(t) + "', of a graph over several nodes";
+  return "recorded call " + std::to_string(number + 1) + ", '" + name_of(t) + "', of a graph over several nodes";
 }
 
 /// The state while one recording is split.

@@ -12,6 +12,7 @@
 
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/executor_changes.hpp"
+#include "actors/protocol/task_name.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/shape_checks.hpp"
 #include "runtime/stop_watches.hpp"
@@ -32,8 +33,8 @@ void check_slots(engine& the_engine, const task_record& t, task_extra& e) {
   const logic::executor_set able =
       t.kernel ? the_engine.placement_actor().able_to_run(*t.kernel) : the_engine.placement_actor().all();
   if ((e.executors & able & the_engine.placement_actor().all()).empty() && most < slots)
-    throw error(errc::no_resource, "task '" + logic::name_of(t) + "': cpu: " + std::to_string(slots) +
-                                       " slots asked, " + std::to_string(most) +
+    throw error(errc::no_resource, "task '" + name_of(t) + "': cpu: " + std::to_string(slots) + " slots asked, " +
+                                       std::to_string(most) +
                                        " is the maximum, the slots of the largest core group in its scope");
 }
 
@@ -43,7 +44,7 @@ void check_devices(engine& the_engine, const task_record& t, task_extra& e) {
   constexpr unsigned char cores = 1u << static_cast<int>(device_kind::cpu);
   e.executors &= logic::with_body(cores, the_engine.placement_actor().facts());
   if (e.executors.empty() || (t.kernel && !(t.kernel->kinds & cores)))
-    throw error(errc::no_executor, "task '" + logic::name_of(t) +
+    throw error(errc::no_executor, "task '" + name_of(t) +
                                        "' holds devices (gpu) for a body on a core: it needs one, and a core group in "
                                        "its scope; kernels of the runtime take no gpu");
 }
@@ -77,7 +78,7 @@ void check_resources(engine& the_engine, const task_record& t, const task_extra&
   try {
     the_engine.placement_actor().check_resources(e.options.resources);
   } catch (const error& why) {
-    throw error(why.code(), "task '" + logic::name_of(t) + "': " + why.what());
+    throw error(why.code(), "task '" + name_of(t) + "': " + why.what());
   }
 }
 
@@ -97,7 +98,7 @@ void apply_now(engine& the_engine, task_record& t, const task_options& o) {
     e.executors = executors_in(the_engine, o.where);
     if (e.executors.empty())
       throw error(errc::no_executor,
-                  "task '" + logic::name_of(t) + "': no executor is in the scope: widen it; there are: " +
+                  "task '" + name_of(t) + "': no executor is in the scope: widen it; there are: " +
                       logic::names_of(the_engine.placement_actor().all(), facts) +
                       (logic::names_absent_devices(o.where, facts) ? hint_of_devices(the_engine) : ""));
     if (t.kernel && (e.executors & the_engine.placement_actor().able_to_run(*t.kernel)).empty())

@@ -15,6 +15,7 @@
 #include "actors/execution/task_errors.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/resumption.hpp"
+#include "actors/protocol/task_name.hpp"
 #include "net/adaptive_spin.hpp"
 #include "runtime/engine.hpp"
 
@@ -69,13 +70,13 @@ void check_views(engine& the_engine, const task_record& t, std::chrono::steady_c
   const open_views::held views = the_engine.views().of_this_thread();
   if (views.empty() || !the_engine.placement_actor().is_behind(views.tasks(), &t) || is_done(t)) return;
   throw error(errc::would_deadlock,
-              "'" + logic::name_of(t) + "' can only go on after a host view that this thread holds (of " +
-                  views.names() + "): close the view before you wait, or move it to the thread that is to close it");
+              "'" + name_of(t) + "' can only go on after a host view that this thread holds (of " + views.names() +
+                  "): close the view before you wait, or move it to the thread that is to close it");
 }
 
 [[noreturn]] void refuse_to_wait(const task_record& t) {
   throw error(errc::would_deadlock,
-              "a destructor waits for '" + logic::name_of(t) +
+              "a destructor waits for '" + name_of(t) +
                   "', of what a task has returned, or had captured and never ran: it is called in the middle of a "
                   "scheduling pass, and no task goes on before it returns");
 }

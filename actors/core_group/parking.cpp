@@ -38,10 +38,11 @@ parking::woken parking::park(thread& self) {
     return woken::to_work;
   }
   while (book_.state_of(self.seat) != slots::thread_state::awake) {
+    self.is_surplus = false;
     if (!closed_) self.dismissed = book_.dismiss(self.seat);
     if (closed_ || self.dismissed) {
       self.has_slot = closed_ && book_.leave(self.seat) != 0;
-      publish();
+      closed_ ? publish() : carry_out();
       return woken::to_end;
     }
     if (book_.state_of(self.seat) == slots::thread_state::asleep)
@@ -50,7 +51,7 @@ parking::woken parking::park(thread& self) {
       stay_idle(self, hold);
   }
   self.look_again = {};
-  self.coming = false;
+  self.coming = self.is_surplus = false;
   self.roused_at = 0;
   self.looks.clear();
   const slots::duty d = book_.take_duty(self.seat);
@@ -72,7 +73,8 @@ void parking::stay_idle(thread& self, std::unique_lock<std::mutex>& hold) {
   if (self.look_again == never && book_.passer() && world_.work_in_sight()) look_soon(self);
   const auto until = self.look_again;
   const auto is_over = [&] {
-    return closed_ || book_.state_of(self.seat) != slots::thread_state::idle || self.look_again != until;
+    return closed_ || self.is_surplus || book_.state_of(self.seat) != slots::thread_state::idle ||
+           self.look_again != until;
   };
   if (until == never) {
     self.wake.wait(hold, is_over);
@@ -361,6 +363,11 @@ void parking::carry_out() {
     threads_[s]->wake.notify_one();
   }
   e.roused.clear();
+  // Those that a crowd of waiting bodies needed end one after the other: each looks here for the next.
+  if (const auto s = book_.surplus(); s && !closed_ && !threads_[*s]->is_surplus) {
+    threads_[*s]->is_surplus = true;
+    threads_[*s]->wake.notify_one();
+  }
 }
 
 // Wakes or watches an idle thread that has got a slot and sleeps on: a thread that posted work before did not see it

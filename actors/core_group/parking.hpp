@@ -74,6 +74,7 @@ class parking {
     static constexpr logic::slots::seat nowhere = ~logic::slots::seat{0};
     logic::slots::seat seat = nowhere;
     bool coming = false;          // it has been roused and is not here yet
+    bool is_surplus = false;      // it sleeps without a slot and is to end, unless something has come for it
     std::uint64_t roused_at = 0;  // ticks; 0: not, or it has come
     int cpu = -1;                 // the core on which it went to sleep
     std::condition_variable wake;

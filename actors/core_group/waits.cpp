@@ -8,6 +8,7 @@
 #include "actors/core_group/actor.hpp"
 
 #include "actors/placement/placement.hpp"
+#include "actors/protocol/task_name.hpp"
 
 namespace troupe::detail {
 
@@ -99,7 +100,7 @@ bool group_actor::wait_inside(worker& self, task_record& awaited, wait_table& bo
   if (inside->rt == awaited.rt && (is_unlimited || self.is_to_ask(inside, &awaited)) &&
       placement_.would_deadlock(*inside, awaited, is_unlimited && inside == body))
     throw error(errc::would_deadlock,
-                "task '" + logic::name_of(*body) + "' waits for '" + logic::name_of(awaited) +
+                "task '" + name_of(*body) + "' waits for '" + name_of(awaited) +
                     "', which can only go on after it, or needs a resource that it holds: wait outside the task");
   if (is_fulfilled(awaited)) return true;
   if (self.yielded) return board.wait(awaited, deadline);

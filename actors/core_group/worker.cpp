@@ -14,6 +14,7 @@
 #include "actors/logic/scheduling/resources.hpp"
 #include "actors/protocol/clock.hpp"
 #include "actors/protocol/phase.hpp"
+#include "actors/protocol/task_name.hpp"
 
 namespace troupe::detail {
 
@@ -118,7 +119,7 @@ bool worker::run(task_record& t) {
       t.measured_ns = std::max(1.0f, static_cast<float>(static_cast<double>(end - begin) * at_.tick_ns));
       if (is_surprise(t.predicted_ns, t.measured_ns)) timed_.confirm();
     }
-    if (lane.on()) lane.add(t.id, begin, end, logic::name_of(t).c_str());
+    if (lane.on()) lane.add(t.id, begin, end, name_of(t).c_str());
     const bool fine = o.fine && !t.error;  // a destructor may have thrown
     return fulfil(t, at_.board) && fine;
   };
@@ -158,7 +159,7 @@ bool worker::run_node(graph_run& g, std::uint32_t n) {
     if (g.graph.part) g.graph.part->left_out(n);
   }
   --depth_;
-  if (begin) lane.add(t.id, begin, ticks(), logic::name_of(t).c_str());
+  if (begin) lane.add(t.id, begin, ticks(), name_of(t).c_str());
   count(c, end_of_body);
   return end_of_body.fine;
 }

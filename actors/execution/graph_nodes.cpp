@@ -17,7 +17,7 @@
 
 namespace troupe::detail {
 
-void make_nodes(recorded_graph& g, std::span<task_record* const> tasks, logic::dependencies& deps) {
+void make_nodes(recorded_graph& g, std::span<task_record* const> tasks, logic::task_graph& graph) {
   for (std::size_t i = 0; i < tasks.size(); ++i) tasks[i]->id = i;
   std::vector<replay_node> nodes(tasks.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -26,12 +26,12 @@ void make_nodes(recorded_graph& g, std::span<task_record* const> tasks, logic::d
     n.initial = n.task->pending - 1;
     if (g.part && g.part->is_receiver(*n.task)) ++n.initial;  // for what comes
     n.first = static_cast<std::uint32_t>(g.successors.size());
-    deps.each_successor(*n.task, [&](task_record& next, bool data) {
+    graph.each_successor(*n.task, [&](task_record& next, bool data) {
       g.successors.push_back(static_cast<std::uint32_t>(next.id) | (data ? recorded_graph::data_bit : 0));
     });
     n.count = static_cast<std::uint32_t>(g.successors.size()) - n.first;
     if (n.initial == 0) g.roots.push_back(static_cast<std::uint32_t>(i));
-    deps.forget_successors(*n.task);
+    graph.forget_successors(*n.task);
     if (n.task->kind == task_kind::combine) g.reductions.push_back(n.task->accesses[0].where->partials);
   }
   for (task_record* t : tasks) t->id = t->sequence;
@@ -119,11 +119,11 @@ std::shared_ptr<recorded_graph> build_part(runtime_state& rt, std::unique_ptr<gr
       deps.order(*s.task, combines);
       for (const part_step::link& l : s.after) {
         task_record* const before = steps.at(l.step).task;
-        deps.link({before, before->sequence}, *s.task, l.data);
+        deps.graph().link({before, before->sequence}, *s.task, l.data);
       }
       tasks.push_back(s.task);
     }
-    make_nodes(*g, tasks, deps);
+    make_nodes(*g, tasks, deps.graph());
     let_nodes_meet(*g);
     g->part->take_nodes(*g);
   } catch (...) {

@@ -25,7 +25,7 @@ struct nothing_runs final : logic::dependencies::callbacks {
 
 /// Makes the nodes and edges of tasks that have been ordered. The graph owns the tasks from then on, and their records
 /// know nothing of each other any more.
-void make_nodes(recorded_graph&, std::span<task_record* const> tasks, logic::dependencies&);
+void make_nodes(recorded_graph&, std::span<task_record* const> tasks, logic::task_graph&);
 
 /// Lets nodes meet that have the same successors but for the last, where that saves at least half of the counting. To
 /// be called once, after make_nodes.

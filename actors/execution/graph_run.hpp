@@ -17,7 +17,7 @@
 #include <troupe/detail/spin_lock.hpp>
 #include <troupe/detail/task.hpp>
 
-#include "actors/logic/data/dependencies.hpp"
+#include "actors/logic/data/recorded_tiles.hpp"
 #include "actors/logic/scheduling/look_mark.hpp"
 #include "actors/logic/scheduling/scope.hpp"
 #include "actors/protocol/spmc_ring.hpp"

@@ -8,8 +8,8 @@
 #include <troupe/error.hpp>
 
 #include "actors/logic/data/array_core.hpp"
-#include "actors/logic/data/dependencies.hpp"
 #include "actors/protocol/phase.hpp"
+#include "actors/protocol/task_name.hpp"
 
 namespace troupe::detail {
 
@@ -56,7 +56,7 @@ std::string failure_text(const std::string& what, const std::string& executor, i
 
 std::exception_ptr task_error(const task_record& t, const std::string& executor, int attempt, std::exception_ptr cause,
                               errc code) {
-  const std::string name = logic::name_of(t);
+  const std::string name = name_of(t);
   const std::string text = failure_text("'" + name + "'", executor, attempt, cause);
   return std::make_exception_ptr(task_failed(code, text, name, executor, name, attempt, std::move(cause)));
 }
@@ -65,7 +65,7 @@ std::exception_ptr run_error(const task_record& run, const std::exception_ptr& o
   try {
     if (of_call) std::rethrow_exception(of_call);
   } catch (const task_failed& x) {
-    const std::string name = logic::name_of(run);
+    const std::string name = name_of(run);
     const std::string text =
         x.cause() ? failure_text("'" + x.task() + "' of '" + name + "'", x.executor(), x.attempts(), x.cause())
                   : x.what();
@@ -77,7 +77,7 @@ std::exception_ptr run_error(const task_record& run, const std::exception_ptr& o
 }
 
 std::exception_ptr cancelled_error(const task_record& t, const std::string& executor) {
-  const std::string name = logic::name_of(t);
+  const std::string name = name_of(t);
   return std::make_exception_ptr(
       task_failed(errc::cancelled, "task '" + name + "' was cancelled", name, executor, name, 0, nullptr));
 }
@@ -90,7 +90,7 @@ bool is_past_deadline(const task_record& t, std::uint64_t now_ticks) {
 
 std::exception_ptr stopped_error(const task_record& t, const std::string& executor) {
   if (!t.extra || !t.extra->overdue || *t.extra->overdue == 0) return cancelled_error(t, executor);
-  const std::string name = logic::name_of(t);
+  const std::string name = name_of(t);
   const std::string text = "task '" + name + "' had not ended" + (executor.empty() ? "" : " on " + executor) +
                            " by its deadline, " + std::to_string(t.extra->options.deadline.count()) +
                            " ms after the call: give it longer, or run it elsewhere";
@@ -98,7 +98,7 @@ std::exception_ptr stopped_error(const task_record& t, const std::string& execut
 }
 
 std::exception_ptr refused_error(const task_record& t, errc code, const std::string& why) {
-  const std::string name = logic::name_of(t);
+  const std::string name = name_of(t);
   return std::make_exception_ptr(
       task_failed(code, "task '" + name + "' was not run: " + why, name, "", name, 0, nullptr));
 }
@@ -116,14 +116,14 @@ void note_thrown_by_body(task_record& t, const std::string& executor) noexcept {
 
 void throw_task_error(const task_record& t) {
   if (is_left_behind(t)) {  // its body may still write the error
-    const std::string name = logic::name_of(t);
+    const std::string name = name_of(t);
     throw task_failed(errc::runtime_stopped,
                       "task '" + name + "' was left behind: the runtime was shut down while it ran", name, "", name, 1,
                       nullptr);
   }
   if (!t.error) return;
   if (t.measured_ns != never_ran) std::rethrow_exception(t.error);
-  const std::string name = logic::name_of(t);
+  const std::string name = name_of(t);
   try {
     std::rethrow_exception(t.error);
   } catch (const task_failed& root) {

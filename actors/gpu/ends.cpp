@@ -7,6 +7,7 @@
 #include "actors/gpu/actor.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/report_batch.hpp"
+#include "actors/protocol/task_name.hpp"
 
 namespace troupe::detail {
 
@@ -29,7 +30,7 @@ void gpu_actor::end_task(task_record& t, std::exception_ptr error, std::uint64_t
   } else {
     t.error = error;
   }
-  if (trace_.on()) trace_.add(t.id, begin, end, logic::name_of(t).c_str());
+  if (trace_.on()) trace_.add(t.id, begin, end, name_of(t).c_str());
   fulfil(t, board_);
   done_.push_back(&t);
 }

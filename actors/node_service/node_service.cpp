@@ -8,7 +8,6 @@
 #include <troupe/error.hpp>
 
 #include "actors/execution/task_errors.hpp"
-#include "actors/logic/data/dependencies.hpp"
 #include "actors/node_service/actor.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/wire/node_names.hpp"

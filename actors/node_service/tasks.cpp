@@ -8,7 +8,6 @@
 #include "actors/execution/graph_part.hpp"
 #include "actors/execution/task_errors.hpp"
 #include "actors/execution/written_copies.hpp"
-#include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/data/reduction_operators.hpp"
 #include "actors/memory/runtime_state.hpp"
 #include "actors/node_service/actor.hpp"

@@ -6,7 +6,6 @@
 #include <troupe/error.hpp>
 
 #include "actors/execution/task_errors.hpp"
-#include "actors/logic/data/dependencies.hpp"
 #include "actors/memory/runtime_state.hpp"
 #include "actors/node_service/actor.hpp"
 #include "actors/wire/rows.hpp"

@@ -76,7 +76,7 @@ bool may_count(const task_record& first, const task_record& next) {
 void chains::add(bool has_memory) {
   failure_epochs_.push_back(0);
   held_back_.emplace_back();
-  if (has_memory) order_.note_predecessors(&predecessors_);
+  if (has_memory) graph_.note_predecessors(&predecessors_);
 }
 
 void chains::note_ordered(task_record& t) {
@@ -89,7 +89,7 @@ void chains::note_ordered(task_record& t) {
 // chaining is safe; see mark_uncertain.
 bool chains::follows_surely(task_record& first, const task_record& next, bool data) {
   if (data || !(first.marks & mark_uncertain)) return true;
-  order_.each_successor(first, [&](task_record& n, bool d) { data = data || (d && &n == &next); });
+  graph_.each_successor(first, [&](task_record& n, bool d) { data = data || (d && &n == &next); });
   return data;
 }
 
@@ -107,7 +107,7 @@ void chains::count_ahead(task_record& first, task_record& next, bool data) {
 void chains::count_not_ahead(task_record& first) {
   if (!(first.marks & mark_chain_head)) return;
   crossings_.forget_promises_of(first);
-  order_.each_successor(first, [&](task_record& next, bool data) {
+  graph_.each_successor(first, [&](task_record& next, bool data) {
     if (!may_count(first, next)) return;
     crossings_.count_not(next, first);
     if (next.executor == first.executor && next.ahead > 0 && follows_surely(first, next, data)) --next.ahead;
@@ -122,7 +122,7 @@ void chains::lead_no_more(task_record& t) {
 bool chains::leads_nobody(task_record& t) {
   bool alone = true;
   if (t.marks & mark_chain_head)
-    order_.each_successor(t, [&](task_record& next, bool) { alone = alone && !(next.marks & mark_chained); });
+    graph_.each_successor(t, [&](task_record& next, bool) { alone = alone && !(next.marks & mark_chained); });
   return alone;
 }
 
@@ -152,7 +152,7 @@ void chains::hand_over(std::size_t i) {
     if (leads) t.marks |= mark_chain_head;
     if (!leads && !tells) continue;
     bool elsewhere = false;
-    order_.each_successor(t, [&](task_record& next, bool data) {
+    graph_.each_successor(t, [&](task_record& next, bool data) {
       if (leads) {
         count_ahead(t, next, data);
         send_behind(next);
@@ -212,7 +212,7 @@ void chains::send_held_back(std::size_t i) {
   if (held_back_[i].empty() || !assignment_.runs_low(i)) return;
   holding_back_.erase(i);
   for (const task_ref& r : std::exchange(held_back_[i], {}))
-    if (order_.alive(r)) send_behind(*r.task);
+    if (graph_.alive(r)) send_behind(*r.task);
 }
 
 // True if the task has its data in that space as soon as its predecessors have ended, and what it is promised has come.
@@ -221,7 +221,7 @@ bool chains::has_nothing_in_the_way(task_record& t, memory_space where, const st
   logic::each_in_the_way(t, where, [&](array_core& a, std::uint32_t tile, coherence_entry&, logic::wanted) {
     in_the_way = in_the_way || !is_among(promised, a, tile);
   });
-  const auto alive = [this](task_ref r) { return order_.alive(r); };
+  const auto alive = [this](task_ref r) { return graph_.alive(r); };
   logic::each_part_clash(t, where, alive, [&](task_ref) { in_the_way = true; });
   return !in_the_way && !logic::lost_input(t);
 }
@@ -267,7 +267,7 @@ bool chains::send_behind(task_record& t) {
   if (!assignment_.assign_behind(t, i)) return false;
   if (t.extra) t.extra->pulls.clear();
   if (host_memory_) host_memory_->take_room(t);
-  logic::note_parts(t, where, [this](task_ref r) { return order_.alive(r); });
+  logic::note_parts(t, where, [this](task_ref r) { return graph_.alive(r); });
   logic::note_sent(t, where, assignment_.facts()[i].kind == device_kind::node);
   // The node has no version that is current here of the tiles that it is promised boxes of.
   for (const promise& p : promised) p.array->coherence->tiles[p.tile].cached.erase(where);

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/data/directory.hpp"
+#include "actors/logic/data/task_graph.hpp"
 #include "actors/logic/scheduling/assignment.hpp"
 #include "actors/placement/crossings.hpp"
 
@@ -33,9 +33,9 @@ class chains {
   /// Needs of others: the edges between tasks, the queues of tasks to be sent, the executors by their number
   /// (both kept up to date by the owner), who is told something in this turn, and room in host memory, if that is
   /// bounded.
-  chains(logic::dependencies& order, logic::assignment& a, const std::vector<executor*>& executors, notifications& told,
+  chains(logic::task_graph& graph, logic::assignment& a, const std::vector<executor*>& executors, notifications& told,
          host_memory* memory)
-      : order_(order), assignment_(a), executors_(executors), told_(told), host_memory_(memory), crossings_(a) {}
+      : graph_(graph), assignment_(a), executors_(executors), told_(told), host_memory_(memory), crossings_(a) {}
 
   /// Counts an executor that was added. `has_memory`: tasks may be chained there.
   void add(bool has_memory);
@@ -70,12 +70,12 @@ class chains {
   /// Sends those that could not be sent while this task, which retires, was to write what they overwrite.
   void send_blocked_by(const task_record& t) {
     for (const task_ref& r : crossings_.take_blocked(t))
-      if (order_.alive(r) && (r.task->phase.load(std::memory_order_relaxed) & phase_mask) == phase_waiting)
+      if (graph_.alive(r) && (r.task->phase.load(std::memory_order_relaxed) & phase_mask) == phase_waiting)
         send_behind(*r.task);
   }
   /// Does so with all successors of a task that its device has.
   void send_successors(task_record& t) {
-    order_.each_successor(t, [&](task_record& next, bool) { send_behind(next); });
+    graph_.each_successor(t, [&](task_record& next, bool) { send_behind(next); });
   }
   /// Assigns the tasks that were held back because a device had enough, if it soon runs dry.
   void send_held_back(std::size_t executor);
@@ -136,7 +136,7 @@ class chains {
   void advance_epoch(const task_record&);
   std::vector<lost_tile> take_lost_of(const task_record&);
 
-  logic::dependencies& order_;
+  logic::task_graph& graph_;
   logic::assignment& assignment_;
   const std::vector<executor*>& executors_;
   notifications& told_;
@@ -145,7 +145,7 @@ class chains {
   std::vector<std::uint32_t> failure_epochs_;     // of each executor, counted for devices; see protocol/chaining.hpp
   std::vector<std::vector<task_ref>> held_back_;  // by device: tasks that may be sent behind others once it runs low
   logic::executor_set holding_back_;              // the devices with entries in held_back_
-  std::vector<logic::dependencies::dependency> predecessors_;  // edges found since the last look
+  std::vector<logic::task_graph::edge> predecessors_;  // edges found since the last look
   // Tasks on nodes that have ended before what they come after, on another node; what is lost of their outputs.
   std::unordered_map<const task_record*, std::vector<lost_tile>> ended_early_;
   std::vector<task_record*> fewer_;  // of the task that retires now

@@ -133,7 +133,7 @@ bool placement::waits_for_early(array_core& a) {
   bool waits = true;
   try {
     t = make_farewell(rt_, a);
-    number(deps_, *t);
+    number(deps_.graph(), *t);
     waits = deps_.order_after_early(a, *t);
     if (waits) t = nullptr;
   } catch (const std::bad_alloc&) {

@@ -9,6 +9,7 @@
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/phase.hpp"
 #include "actors/protocol/resumption.hpp"
+#include "actors/protocol/task_name.hpp"
 
 namespace troupe::detail {
 
@@ -55,7 +56,7 @@ bool placement::give_up(task_record& t) {
 }
 
 void placement::end_claimed(task_record& t) {
-  const std::string name = logic::name_of(t);
+  const std::string name = name_of(t);
   t.error = std::make_exception_ptr(task_failed(
       errc::runtime_stopped, "task '" + name + "' did not run: " + ending_.why_not_run(), name, "", name, 0, nullptr));
   const std::coroutine_handle<> waits = waits_for(t);
@@ -70,7 +71,7 @@ void placement::give_up_successors(std::vector<task_record*> next) {
   while (!next.empty()) {
     task_record* const t = next.back();
     next.pop_back();
-    deps_.each_successor(*t, [&](task_record& after, bool) {
+    deps_.graph().each_successor(*t, [&](task_record& after, bool) {
       if (!seen.insert(&after).second) return;
       if (after.kind != task_kind::gate) give_up(after);
       next.push_back(&after);

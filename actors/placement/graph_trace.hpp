@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/logic/data/dependencies.hpp"
+#include "actors/logic/data/task_graph.hpp"
 #include "actors/protocol/trace.hpp"
 
 namespace troupe::detail {
@@ -16,10 +16,10 @@ namespace troupe::detail {
 /// Placement's lane of a trace. Does nothing until it is opened. With the turn only.
 class graph_trace {
  public:
-  /// Writes to a lane of `sink` from now on, also the edges that `order` finds.
-  void open(trace_sink& sink, int lane, logic::dependencies& order) {
+  /// Writes to a lane of `sink` from now on, also the edges that `graph` gets.
+  void open(trace_sink& sink, int lane, logic::task_graph& graph) {
     on_ = true;
-    order.note_edges(&edges_);
+    graph.note_edges(&edges_);
     lane_.open(&sink, lane, "placement");
   }
   bool is_on() const { return on_; }

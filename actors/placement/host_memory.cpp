@@ -16,6 +16,7 @@
 #include "actors/memory/internal_tasks.hpp"
 #include "actors/placement/internal_tasks.hpp"
 #include "actors/protocol/phase.hpp"
+#include "actors/protocol/task_name.hpp"
 
 namespace troupe::detail {
 
@@ -34,7 +35,7 @@ void host_memory::check_size(const task_record& t) const {
   const array_core* largest = nullptr;
   const std::uint64_t bytes = logic::host_bytes_of(t, budget_.limit(), largest);
   if (bytes > budget_.limit())
-    throw error(errc::out_of_memory, "task '" + logic::name_of(t) + "' needs " + bytes_text(bytes) +
+    throw error(errc::out_of_memory, "task '" + name_of(t) + "' needs " + bytes_text(bytes) +
                                          " of host memory at once, most of it for array '" + largest->spec.name +
                                          "'; options::memory_bytes is " + std::to_string(budget_.limit()) +
                                          ": use smaller tiles or boxes, or a larger budget");
@@ -53,7 +54,7 @@ bool host_memory::must_wait(task_record& t) {
     bool waits = false;
     for (const auto& n : needs) {
       if (n.tile->at == stage::on_disk) return refuse(t, n.tile->trouble);
-      if (n.tile->at == stage::coming) waits = order_.link(n.tile->moving, t, false) || waits;
+      if (n.tile->at == stage::coming) waits = graph_.link(n.tile->moving, t, false) || waits;
     }
     return waits;
   }
@@ -97,8 +98,8 @@ bool host_memory::take_room(task_record& t, std::span<const logic::host_budget::
   for (const auto& n : needs) {
     budgeted_tile& p = *n.tile;
     if (p.at != stage::coming) continue;
-    if (!order_.alive(p.moving)) move(p, make_load(rt_, *p.array, p.tile));
-    waits = order_.link(p.moving, t, false) || waits;
+    if (!graph_.alive(p.moving)) move(p, make_load(rt_, *p.array, p.tile));
+    waits = graph_.link(p.moving, t, false) || waits;
   }
   return waits;
 }
@@ -121,7 +122,7 @@ void host_memory::note_wait(task_record& inside, task_record& awaited) {
 // True if each task that has room waits for one that waits for room, or for another such task.
 bool host_memory::stands_still() {
   if (moves_ != 0 || budget_.leaving() != 0) return false;
-  std::erase_if(waits_, [&](const body_wait& w) { return !order_.alive(w.awaited); });
+  std::erase_if(waits_, [&](const body_wait& w) { return !graph_.alive(w.awaited); });
   if (waits_.empty() || waits_.size() != holders_) return false;
   return std::ranges::all_of(waits_, [&](const body_wait& w) {
     return std::ranges::find(short_, w.awaited.task, &request::task) != short_.end() ||
@@ -153,10 +154,9 @@ std::exception_ptr host_memory::too_much_beside(const task_record& inside, const
   if ((awaited.marks & mark_has_room) || !(inside.marks & mark_has_room) || is_fulfilled(awaited)) return nullptr;
   const std::uint64_t bytes = budget_.bytes_together(inside, awaited);
   if (bytes <= budget_.limit()) return nullptr;
-  return std::make_exception_ptr(
-      error(errc::out_of_memory, "it needs " + bytes_text(bytes) + " of host memory together with task '" +
-                                     logic::name_of(inside) + "', which waits for it; options::memory_bytes is " +
-                                     std::to_string(budget_.limit())));
+  return std::make_exception_ptr(error(
+      errc::out_of_memory, "it needs " + bytes_text(bytes) + " of host memory together with task '" + name_of(inside) +
+                               "', which waits for it; options::memory_bytes is " + std::to_string(budget_.limit())));
 }
 
 // ---- room -----------------------------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ void host_memory::evict(budgeted_tile& p, const request& r) {
   if (!disk_ || r.failed) return;
   coherence_entry* const entry = p.array->coherence ? &p.array->coherence->tiles[p.tile] : nullptr;
   if (entry && entry->dirty_in != host_space) {
-    if (order_.alive(entry->moving)) return;  // a task needs it in host memory
+    if (graph_.alive(entry->moving)) return;  // a task needs it in host memory
     owner_.fetch(*p.array, p.tile, *entry);
     budget_.leave(p);
   } else {
@@ -280,7 +280,7 @@ void host_memory::went_home(const access& x) {
 }
 
 void host_memory::move(budgeted_tile& p, task_record* t) {
-  number(order_, *t);
+  number(graph_, *t);
   p.moving = {t, t->sequence};
   ++moves_;
   disk_->move(*t, budget_.offset_on_disk(p));

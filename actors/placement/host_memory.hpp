@@ -13,8 +13,8 @@
 #include <troupe/report.hpp>
 
 #include "actors/logic/data/array_coherence.hpp"
-#include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/data/host_budget.hpp"
+#include "actors/logic/data/task_graph.hpp"
 #include "actors/memory/spill_disk.hpp"
 
 namespace troupe::detail {
@@ -49,8 +49,8 @@ class host_memory {
   };
 
   /// `limit`: bytes of host memory that tiles may take.
-  host_memory(std::uint64_t limit, runtime_state& rt, logic::dependencies& order, owner& o)
-      : budget_(limit), rt_(rt), order_(order), owner_(o) {}
+  host_memory(std::uint64_t limit, runtime_state& rt, logic::task_graph& graph, owner& o)
+      : budget_(limit), rt_(rt), graph_(graph), owner_(o) {}
   /// Sets the disk to which tiles are spilled; without one room becomes free only as arrays lose their last handles.
   void spill_to(spill_disk& d) { disk_ = &d; }
 
@@ -125,7 +125,7 @@ class host_memory {
 
   logic::host_budget budget_;
   runtime_state& rt_;
-  logic::dependencies& order_;
+  logic::task_graph& graph_;
   owner& owner_;
   spill_disk* disk_ = nullptr;
   std::deque<request> short_;  // ready tasks for which there is no room yet, oldest first

@@ -3,13 +3,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "actors/logic/data/dependencies.hpp"
+#include "actors/logic/data/task_graph.hpp"
 
 namespace troupe::detail {
 
 /// Numbers an internal task, which was not submitted, and counts it as a user of its arrays. With placement's turn.
-inline void number(logic::dependencies& order, task_record& t) {
-  t.sequence = order.next_sequence();
+inline void number(logic::task_graph& graph, task_record& t) {
+  t.sequence = graph.next_number();
   t.id = t.sequence;
   t.pending = 0;
   for (int i = 0; i < t.access_count; ++i) ++t.accesses[i].array->users;

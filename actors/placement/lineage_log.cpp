@@ -41,9 +41,9 @@ bool replaces_home(const task_record& t, const access& x) {
 
 }  // namespace
 
-lineage_log::lineage_log(logic::lineage_bounds bounds, runtime_state& rt, const logic::dependencies& order,
+lineage_log::lineage_log(logic::lineage_bounds bounds, runtime_state& rt, const logic::task_graph& graph,
                          const logic::assignment& costs, host_memory* memory)
-    : log_(bounds), rt_(rt), order_(order), costs_(costs), host_memory_(memory) {}
+    : log_(bounds), rt_(rt), graph_(graph), costs_(costs), host_memory_(memory) {}
 
 // ---- what the log is told -------------------------------------------------------------------------------------------
 
@@ -186,7 +186,7 @@ void lineage_log::take_home(memory_space from, saved_tile& s) {
   array_core& a = *s.array;
   coherence_entry& entry = a.coherence->tiles[s.tile];
   const bool has_room = !host_memory_ || host_memory::keeps_room(a, s.tile);
-  if (!has_room || entry.dirty_in != from || order_.alive(entry.moving) || !log_.is_wanted({a.id, s.tile, s.version})) {
+  if (!has_room || entry.dirty_in != from || graph_.alive(entry.moving) || !log_.is_wanted({a.id, s.tile, s.version})) {
     log_.not_saved(a.id, s.tile);
     return;
   }

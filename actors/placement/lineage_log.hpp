@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/logic/data/dependencies.hpp"
+#include "actors/logic/data/task_graph.hpp"
 #include "actors/logic/lineage/lineage.hpp"
 #include "actors/logic/scheduling/assignment.hpp"
 #include "actors/memory/host_tiles.hpp"
@@ -35,8 +35,7 @@ class lineage_log {
 
   /// Needs of others: whether a task is unfinished, costs of copies and names of executors, and (null without
   /// a budget) tiles that are on disk.
-  lineage_log(logic::lineage_bounds, runtime_state&, const logic::dependencies&, const logic::assignment&,
-              host_memory*);
+  lineage_log(logic::lineage_bounds, runtime_state&, const logic::task_graph&, const logic::assignment&, host_memory*);
 
   // ---- what the log is told -----------------------------------------------------------------------------------------
   /// A task that is about to be handed over to memory space `where` will overwrite tiles of host memory. Has an effect
@@ -98,7 +97,7 @@ class lineage_log {
 
   logic::lineage log_;
   runtime_state& rt_;
-  const logic::dependencies& order_;
+  const logic::task_graph& graph_;
   const logic::assignment& costs_;
   host_memory* const host_memory_;
   logic::lineage::call ran_;                                    // the call that the log is told of next

@@ -46,7 +46,7 @@ std::vector<std::pair<array_core*, std::uint32_t>> placement::reexecute_lost(
   std::vector<task_record*> tasks;
   for (const auto& [a, tile] : again.reexecuted) {
     task_record* const t = make_transfer(rt_, *a, tile, false);
-    number(deps_, *t);
+    number(deps_.graph(), *t);
     t->executor = e.facts().id;
     log_->note_overwriting(*t, host_space);
     coherence_entry& entry = a->coherence->tiles[tile];

@@ -45,7 +45,7 @@ std::size_t placement::fetch_home(const executor& e, std::span<const std::pair<a
       coherence_entry& entry = a->coherence->tiles[tile];
       if (entry.dirty_in != e.facts().space) continue;
       ++coming;
-      if (deps_.alive(entry.moving)) continue;
+      if (deps_.graph().alive(entry.moving)) continue;
       transfers_.fetch(*a, tile, entry);
     }
   });

@@ -43,7 +43,7 @@ placement::placement(const options& o, runtime_state& rt, wait_table& board)
       in_flight_(o.tasks_in_flight_max),
       deps_(*this),
       aside_(*this, deps_),
-      turnless_(rt, deps_, turns_, in_flight_),
+      turnless_(rt, deps_.graph(), turns_, in_flight_),
       assignment_(static_cast<float>(std::chrono::duration<double, std::nano>(o.window).count()), o.decisions_kept),
       admission_(o.resources,
                  static_cast<std::uint64_t>(
@@ -51,9 +51,9 @@ placement::placement(const options& o, runtime_state& rt, wait_table& board)
                      clock_.ns_per_tick()),
                  static_cast<std::uint64_t>(unknown_ns / clock_.ns_per_tick())),
       executors_(o.memory_bytes != 0),
-      host_memory_(o.memory_bytes != 0 ? new host_memory(o.memory_bytes, rt, deps_, *this) : nullptr),
-      transfers_(rt, deps_, assignment_, executors_.all(), notifications_),
-      chains_(deps_, assignment_, executors_.all(), notifications_, host_memory_.get()),
+      host_memory_(o.memory_bytes != 0 ? new host_memory(o.memory_bytes, rt, deps_.graph(), *this) : nullptr),
+      transfers_(rt, deps_.graph(), assignment_, executors_.all(), notifications_),
+      chains_(deps_.graph(), assignment_, executors_.all(), notifications_, host_memory_.get()),
       reexecutions_(std::chrono::duration<double, std::nano>(o.cluster.replay_max).count()) {
   rt_.bounded = o.memory_bytes != 0;
   reexecutions_.report_to([this](std::span<task_record* const> done) { report_done(done, nullptr); });
@@ -74,8 +74,8 @@ void placement::add(executor& e) {
   // Half of the allowed cost is left for calls that run while a tile is on its way.
   if (e.facts().kind == device_kind::node && !log_) {
     log_ = std::make_unique<lineage_log>(
-        logic::lineage_bounds{.calls = logged_calls_max, .cost_ns = reexecutions_.cost_max_ns() / 2}, rt_, deps_,
-        assignment_, host_memory_.get());
+        logic::lineage_bounds{.calls = logged_calls_max, .cost_ns = reexecutions_.cost_max_ns() / 2}, rt_,
+        deps_.graph(), assignment_, host_memory_.get());
     transfers_.log_to(*log_);
   }
   if (e.facts().kind == device_kind::node)
@@ -91,7 +91,7 @@ void placement::know_link(memory_space s, logic::edge_cost in, logic::edge_cost 
 
 void placement::trace_to(trace_sink* sink, int lane) {
   if (!sink) return;
-  trace_.open(*sink, lane, deps_);
+  trace_.open(*sink, lane, deps_.graph());
 }
 
 // ---- mail -----------------------------------------------------------------------------------------------------------

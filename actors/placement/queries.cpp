@@ -12,6 +12,7 @@
 #include "actors/memory/runtime_state.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/resumption.hpp"
+#include "actors/protocol/task_name.hpp"
 
 namespace troupe::detail {
 
@@ -35,7 +36,7 @@ void placement::check_size(const task_record& t) const {
     most = std::max(most, f.memory_bytes);
   }
   if (const std::uint64_t bytes = !able.empty() ? logic::bytes_at_once(t) : 0; bytes > most)
-    throw error(errc::out_of_memory, "task '" + logic::name_of(t) + "' needs " + std::to_string(bytes) +
+    throw error(errc::out_of_memory, "task '" + name_of(t) + "' needs " + std::to_string(bytes) +
                                          " bytes at once, and of " + logic::names_of(able, facts) +
                                          ", which may run it, none has more than " + std::to_string(most) +
                                          " bytes: use smaller tiles");
@@ -52,7 +53,7 @@ bool placement::wait_quiet(std::chrono::steady_clock::time_point deadline) {
 bool placement::would_deadlock(task_record& inside, task_record& awaited, bool forever) {
   if (&inside == &awaited) return true;
   take_settled_turn();  // what was submitted before this question must have been ordered
-  const bool yes = deps_.reaches(inside, awaited) || admission_.excludes(inside, awaited);
+  const bool yes = deps_.graph().reaches(inside, awaited) || admission_.excludes(inside, awaited);
   if (!yes && host_memory_) {
     if (const std::exception_ptr why = host_memory_->too_much_beside(inside, awaited))
       fail(awaited, task_error(awaited, "", 0, why, errc::out_of_memory), true);
@@ -77,7 +78,8 @@ bool placement::is_behind(std::span<task_record* const> open, const task_record*
   take_settled_turn();  // as above
   bool yes = false;
   for (task_record* t : open)
-    yes = yes || deps_.reaches(*t, awaited) || (awaited && host_memory_ && host_memory_->too_much_beside(*t, *awaited));
+    yes = yes || deps_.graph().reaches(*t, awaited) ||
+          (awaited && host_memory_ && host_memory_->too_much_beside(*t, *awaited));
   leave_turn();
   take_turn(nullptr);
   return yes;

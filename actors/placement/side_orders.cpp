@@ -16,7 +16,7 @@ namespace troupe::detail {
 
 namespace {
 constexpr std::uint64_t series_of_side(std::size_t side) { return side + 1; }
-static_assert(series_of_side(side_turns::sides - 1) <= logic::dependencies::series_max);
+static_assert(series_of_side(side_turns::sides - 1) <= logic::task_graph::series_max);
 }  // namespace
 
 bool side_orders::is_simple(const task_record& t) {
@@ -27,8 +27,8 @@ bool side_orders::is_simple(const task_record& t) {
 }
 
 bool side_orders::may_take(const side_turns& turns, std::size_t side, const task_record& t) const {
-  const logic::dependencies& order = (*all_)[side].order;
-  const auto is_elsewhere = [&](const task_ref& r) { return !order.may_follow(r); };
+  const logic::task_graph& graph = (*all_)[side].order.graph();
+  const auto is_elsewhere = [&](const task_ref& r) { return !graph.may_follow(r); };
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     if (!turns.has(side, *x.array) || x.array->open) return false;
@@ -49,19 +49,19 @@ bool side_orders::make() {
 }
 
 std::uint64_t side_orders::even_out() {
-  std::uint64_t last = main_.last_number();
+  std::uint64_t last = main_.graph().last_number();
   if (!all_) return last;
-  for (const one& s : *all_) last = std::max(last, s.order.last_number());
-  for (one& s : *all_) s.order.go_on_from(last);
-  main_.go_on_from(last);
+  for (const one& s : *all_) last = std::max(last, s.order.graph().last_number());
+  for (one& s : *all_) s.order.graph().go_on_from(last);
+  main_.graph().go_on_from(last);
   return last;
 }
 
 void side_orders::forget_all() {
   even_out();
-  main_.forget_all();
+  main_.graph().forget_all();
   if (!all_) return;
-  for (one& s : *all_) s.order.forget_all();
+  for (one& s : *all_) s.order.graph().forget_all();
 }
 
 std::uint64_t side_orders::ordered() const {

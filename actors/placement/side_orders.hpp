@@ -39,7 +39,7 @@ class side_orders {
   bool exist() const { return all_ != nullptr; }
   /// Has all orders go on from the same number, and returns it.
   std::uint64_t even_out();
-  /// See dependencies::forget_all.
+  /// See task_graph::forget_all.
   void forget_all();
   /// Tasks that have been ordered aside so far.
   std::uint64_t ordered() const;

@@ -46,7 +46,8 @@ void placement::foresee(task_record& t) {
     if (!assignment_.is_for_cores(t)) return logic::note_may_leave(t);
     if (!logic::stays_at_home(t)) return;
   }
-  if (t.kind == task_kind::call && is_plain(t) && is_in_histories(t)) assignment_.foresee(t, deps_.last_number() + 1);
+  if (t.kind == task_kind::call && is_plain(t) && is_in_histories(t))
+    assignment_.foresee(t, deps_.graph().last_number() + 1);
 }
 
 // Any thread.

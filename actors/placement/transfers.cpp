@@ -77,24 +77,24 @@ bool transfers::must_wait(task_record& t, memory_space where, bool on_node) {
       if (b == bringing::waits) waits = true;
       if (b != bringing::whole) return;
     }
-    if (!order_.alive(entry.moving)) begin_transfer(a, tile, entry, w == logic::wanted::nothing);
-    order_.link(entry.moving, t, true);
+    if (!graph_.alive(entry.moving)) begin_transfer(a, tile, entry, w == logic::wanted::nothing);
+    graph_.link(entry.moving, t, true);
     waits = true;
   });
-  const auto alive = [this](task_ref r) { return order_.is_unfinished(r); };
-  logic::each_part_clash(t, where, alive, [&](task_ref r) { waits = order_.link(r, t, false) || waits; });
+  const auto alive = [this](task_ref r) { return graph_.is_unfinished(r); };
+  logic::each_part_clash(t, where, alive, [&](task_ref r) { waits = graph_.link(r, t, false) || waits; });
   return waits;
 }
 
 void transfers::leaves(task_record& t, memory_space where, bool on_node) {
-  logic::note_parts(t, where, [this](task_ref r) { return order_.is_unfinished(r); });
+  logic::note_parts(t, where, [this](task_ref r) { return graph_.is_unfinished(r); });
   if (pulls(t, on_node)) choose_sources(t, where);
   if (where != host_space) logic::note_sent(t, where, on_node);
 }
 
 // Hands an internal task to the device of a space; it comes before all that waits there.
 void transfers::hand_over(task_record& t, memory_space where) {
-  number(order_, t);
+  number(graph_, t);
   if (log_ && t.kind == task_kind::transfer) log_->note_overwriting(t, host_space);
   t.executor = static_cast<std::uint16_t>(assignment_.executor_of(where));
   task_record* const one = &t;
@@ -119,7 +119,7 @@ void transfers::begin_transfer(array_core& a, std::uint32_t tile, coherence_entr
 // is on its way as a whole, or better were.
 transfers::bringing transfers::bring_parts(task_record& t, array_core& a, std::uint32_t tile, coherence_entry& entry,
                                            bool on_device) {
-  if (order_.alive(entry.moving) || entry.dirty_in == no_space) return bringing::whole;
+  if (graph_.alive(entry.moving) || entry.dirty_in == no_space) return bringing::whole;
   if (logic::parts_read(t, a, tile, on_device, &parts_) == 0) return bringing::whole;
   const std::uint32_t version = entry.version.load(std::memory_order_relaxed);
   if (!entry.boxes || entry.boxes->version != version || entry.boxes->from != entry.dirty_in) {
@@ -135,7 +135,7 @@ transfers::bringing transfers::bring_parts(task_record& t, array_core& a, std::u
         std::ranges::find_if(boxes.all, [&](const boxes_at_home::one& b) { return b.box->where.contains(part); });
     const boxes_at_home::one* const one = known != boxes.all.end() ? &*known : add_box(a, tile, entry, part);
     if (!one) return bringing::whole;
-    if (one->coming.task) waits = order_.link(one->coming, t, true) || waits;
+    if (one->coming.task) waits = graph_.link(one->coming, t, true) || waits;
     auto& read = extra_of(t).home_boxes;
     if (std::ranges::find(read, one->box) == read.end()) read.push_back(one->box);
   }
@@ -199,7 +199,7 @@ transfers::borrowed transfers::borrow(task_record& t, array_core& a, std::uint32
     hand_over(*lend, entry.dirty_in);
     entry.lending = {lend, lend->sequence};
   }
-  if (order_.is_unfinished(entry.lending) && order_.link(entry.lending, t, true)) return borrowed::waits;
+  if (graph_.is_unfinished(entry.lending) && graph_.link(entry.lending, t, true)) return borrowed::waits;
   if (!entry.loan->is_open()) return borrowed::refused;
   auto& loans = extra_of(t).loans;
   if (std::find(loans.begin(), loans.end(), entry.loan) == loans.end()) loans.push_back(entry.loan);

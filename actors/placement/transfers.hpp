@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/data/directory.hpp"
+#include "actors/logic/data/task_graph.hpp"
 #include "actors/logic/scheduling/assignment.hpp"
 #include "actors/placement/notifications.hpp"
 #include "actors/protocol/memory_space.hpp"
@@ -36,9 +36,9 @@ class transfers {
  public:
   /// Needs of others: the order of tasks, costs and names of executors, the executors by their number, and what is to
   /// be called after the turn. All are kept up to date by the owner.
-  transfers(runtime_state& rt, logic::dependencies& order, logic::assignment& a,
-            const std::vector<executor*>& executors, notifications& told)
-      : rt_(rt), order_(order), assignment_(a), executors_(executors), told_(told) {}
+  transfers(runtime_state& rt, logic::task_graph& graph, logic::assignment& a, const std::vector<executor*>& executors,
+            notifications& told)
+      : rt_(rt), graph_(graph), assignment_(a), executors_(executors), told_(told) {}
   /// Sets the log of what nodes have written, which is told of what host memory loses; before the first task.
   void log_to(lineage_log& l) { log_ = &l; }
   /// Has parts of tiles copied to host memory by themselves where a task reads no more. Not under a budget of host
@@ -97,7 +97,7 @@ class transfers {
   bool gives(memory_space, memory_space to) const;
 
   runtime_state& rt_;
-  logic::dependencies& order_;
+  logic::task_graph& graph_;
   logic::assignment& assignment_;
   const std::vector<executor*>& executors_;
   notifications& told_;

@@ -10,7 +10,7 @@
 
 #include <troupe/detail/engine.hpp>
 
-#include "actors/logic/data/dependencies.hpp"
+#include "actors/logic/data/task_graph.hpp"
 #include "actors/logic/scheduling/assignment.hpp"
 #include "actors/logic/scheduling/sampling.hpp"
 #include "actors/memory/record_pool.hpp"
@@ -201,7 +201,7 @@ void turnless_ends::end(const records& over) {
   if (over.first) rt_.records.give_chain(over.first, over.last, over.count);
   for (task_record* t = over.with_blocks; t;) {
     task_record* const next = t->next;
-    order_.forget_blocks(*t);
+    graph_.forget_blocks(*t);
     rt_.records.give(t);
     t = next;
   }
@@ -209,7 +209,7 @@ void turnless_ends::end(const records& over) {
   std::size_t n = 0;
   for (task_record* t = over.referred; t; ++n) {
     task_record* const next = std::exchange(link_of(*t), nullptr);
-    order_.forget_blocks(*t);
+    graph_.forget_blocks(*t);
     release(t);
     t = next;
   }

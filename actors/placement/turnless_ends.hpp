@@ -25,7 +25,7 @@
 #include "actors/protocol/timed_calls.hpp"
 
 namespace troupe::logic {
-class dependencies;
+class task_graph;
 }
 
 namespace troupe::detail {
@@ -41,8 +41,8 @@ class turnless_ends {
   /// Records of threads of one shard that are gathered before it is noted what is held.
   static constexpr std::size_t fresh_max = 64;
 
-  turnless_ends(runtime_state& rt, logic::dependencies& order, turns& t, in_flight& count)
-      : rt_(rt), order_(order), turns_(t), count_(count) {}
+  turnless_ends(runtime_state& rt, logic::task_graph& graph, turns& t, in_flight& count)
+      : rt_(rt), graph_(graph), turns_(t), count_(count) {}
 
   /// Notes how long an early task has taken, if the cost model is to learn from it: its arrays may be gone once its
   /// list of successors has been sealed, so this is called before.
@@ -101,7 +101,7 @@ class turnless_ends {
   void drop_references(std::size_t at);
 
   runtime_state& rt_;
-  logic::dependencies& order_;
+  logic::task_graph& graph_;
   turns& turns_;
   in_flight& count_;
   std::array<shard, shard_count> shards_;

@@ -8,7 +8,6 @@
 #include "actors/execution/call_values.hpp"
 #include "actors/execution/graph_part.hpp"
 #include "actors/execution/reexecution.hpp"
-#include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/data/directory.hpp"
 #include "actors/logic/data/reduction.hpp"
 #include "actors/memory/host_tiles.hpp"

@@ -10,7 +10,6 @@
 #include "actors/execution/graph_part.hpp"
 #include "actors/execution/reexecution.hpp"
 #include "actors/execution/task_errors.hpp"
-#include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/data/directory.hpp"
 #include "actors/memory/host_tiles.hpp"
 #include "actors/memory/runtime_state.hpp"

@@ -460,7 +460,14 @@ void crew::rethrow() {
 
 bool crew::runs_on_this_thread() const noexcept { return runs_here == this; }
 
+void crew::check_process() const {
+  if (!birth_.is_here())
+    throw error(errc::runtime_stopped,
+                "stream '" + options_.name + "' belongs to the process that forked this one: start one here");
+}
+
 void crew::check_wait(const std::string& input) const {
+  check_process();
   if (!runs_on_this_thread()) return;
   throw error(errc::would_deadlock, input.empty()
                                         ? "a stage of stream '" + options_.name + "' waits for that stream"

@@ -22,6 +22,7 @@
 
 #include "actors/logic/stream/hands.hpp"
 #include "actors/stage/spans.hpp"
+#include "devices/forks.hpp"
 #include "net/waits.hpp"
 
 namespace troupe::detail::stage {
@@ -104,6 +105,7 @@ class crew final : public streams::machine, public streams::scheduler, public st
   bool barrier(std::chrono::steady_clock::time_point) override;
   void wait_left(std::chrono::steady_clock::time_point) override;
   void rethrow() override;
+  void check_process() const override;
   void check_wait(const std::string& input) const override;
   void overrun(const std::string& input) noexcept override;
   /// Begins the next barrier and returns its number.
@@ -147,6 +149,7 @@ class crew final : public streams::machine, public streams::scheduler, public st
 
   const std::shared_ptr<streams::plan> plan_;
   const troupe::stream::start_options options_;
+  const devices::birthplace birth_;  // tells a child by fork, where nobody runs the stream
   const int runners_max_;
   const surroundings around_;
   const clock::time_point begun_ = streams::now();

@@ -59,7 +59,7 @@ constexpr index_t saturated_sum(index_t a, index_t b) {
 }
 }  // namespace detail
 
-/// The chunk itself: the array and the index space have the same extent.
+/// The chunk itself, as far as the array reaches: mostly the array and the index space have the same extent.
 struct one_to_one {
   template <int N>
   detail::mapped<N> operator()(const box<N>& chunk, const extent<N>&) const {

@@ -114,13 +114,14 @@ class array {
   }
   /// Number of elements.
   index_t volume() const { return limit_.volume(); }
-  /// Tile size along dimension d.
-  index_t tile(int d) const { return detail::spec_of(*core_).tile[d]; }
-  /// The name that the array was given; empty if none.
-  const std::string& name() const { return detail::spec_of(*core_).name; }
+  /// Tile size along dimension d. Throws `error(bad_argument)` for an empty handle.
+  index_t tile(int d) const { return detail::spec_of(used()).tile[d]; }
+  /// The name that the array was given; empty if none. Throws `error(bad_argument)` for an empty handle.
+  const std::string& name() const { return detail::spec_of(used()).name; }
 
   /// A handle of a box of this array; coordinates start at 0 again and borders apply at its edges. Shares bytes and
-  /// ordering with the whole. Throws `error(out_of_bounds)` if the box leaves the array or has no elements.
+  /// ordering with the whole. Throws `error(out_of_bounds)` if the box leaves the array or has no elements,
+  /// `error(bad_argument)` for an empty handle.
   array sub(const box<N>& b) const {
     if (b.empty())
       throw error(errc::out_of_bounds, "sub-array " + to_string(b) + " of array '" + name() + "' of " +
@@ -144,10 +145,10 @@ class array {
   /// occasion. Throws what the writing task threw, and `error(uninitialized_read)`.
   host_view<const T, N> read() const { return *open<const T>(access_mode::read, forever()); }
   /// Waits for readers and writers, then gives write access; every element must be written. Rows lie as `view::stride`
-  /// says.
+  /// says. If it throws, the elements stay as they are.
   host_view<T, N> write() const { return *open<T>(access_mode::write, forever()); }
   /// As `write`, but the old elements may be read and kept. If it throws because elements are in error, all of this
-  /// array (or sub-array) is in error afterwards, as what a task updates that cannot run.
+  /// array (or sub-array) is in error afterwards, as what a task updates that cannot run; else they stay as they are.
   host_view<T, N> update() const { return *open<T>(access_mode::update, forever()); }
   /// As `read`; empty if access was not granted within the limit.
   template <class Rep, class Period>
@@ -165,6 +166,10 @@ class array {
   const detail::runtime_state* runtime_of_tile() const { return runtime_of_tile_; }
 
  private:
+  detail::array_core& used() const {
+    if (!core_) throw error(errc::bad_argument, "an empty array handle");
+    return *core_;
+  }
   static std::chrono::steady_clock::time_point forever() { return std::chrono::steady_clock::time_point::max(); }
   template <class V>
   std::optional<host_view<V, N>> open(access_mode mode, std::chrono::steady_clock::time_point deadline) const {

@@ -109,7 +109,7 @@ class array_maker {
                                    const extent<N>& tile, std::string name, const array_options& how) {
     detail::array_spec s = spec<T, N>(size, tile, std::move(name), how);
     if (static_cast<index_t>(data.size()) != whole(size).volume())
-      throw error(errc::bad_argument, "adopted data has " + std::to_string(data.size()) + " elements, the array " +
+      throw error(errc::bad_argument, "the data has " + std::to_string(data.size()) + " elements, the array " +
                                           std::to_string(whole(size).volume()));
     s.owner = std::move(owner);
     s.adopted = data.data();

@@ -31,7 +31,7 @@ enum class errc {
   device_lost,         ///< a device is gone: its tasks may run elsewhere
   data_lost,           ///< the only copy of data is gone with its device or node: compute or load it again
   not_supported,       ///< declared, but not available on any executor of this build
-  disk_full,           ///< no room in the spill directory: free space or handles, then call again; nothing is lost
+  disk_full,           ///< no room in the spill directory: free space or handles, then call again
   node_lost,           ///< a node is gone: its tasks may run elsewhere
   unreachable,         ///< nothing answers at an address: check it, and that the node there is up
   refused,             ///< a peer does not admit this node, or is not admitted: check secret, certificates and versions

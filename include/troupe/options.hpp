@@ -127,8 +127,8 @@ struct options {
   /// Time for which a thread without work looks for some before it sleeps; up to five times it if more is likely soon.
   std::chrono::microseconds spin{20};
   /// Limit of threads kept for tasks that wait inside (`future::get` in a body, `yield_core`) or need no slot. While
-  /// every other thread waits, one more is made at a time, which ends again. If the system gives none, such bodies wait
-  /// for ever.
+  /// every other thread waits, one more is made at a time, which ends when nothing waits for it any more. If the system
+  /// gives none, such bodies wait for ever.
   int spare_threads_max = 256;
   /// Lets a thread that waits without a limit for a task's future run that task itself, if the task is ready, no worker
   /// has taken it and a worker sleeps, whose slot the thread borrows meanwhile: never more bodies at once than workers.

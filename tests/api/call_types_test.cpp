@@ -95,6 +95,13 @@ TEST(fill, shows_its_value_beyond_the_edge) {
 
 // ---- cost models ----------------------------------------------------------------------------------------------------
 
+TEST(closures, get_text_between_quotes_as_a_pointer) {
+  runtime rt(options{.threads = 1});
+  EXPECT_EQ(rt.spawn([](const char* s, int n) { return s[n]; }, "some words", 5).get(), 'w');
+  static const int numbers[] = {1, 2, 3};
+  EXPECT_EQ(rt.spawn([](const int* n) { return n[2]; }, numbers).get(), 3);
+}
+
 TEST(closures, of_different_types_have_cost_models_of_their_own) {
   runtime rt(options{.threads = 2, .core_groups = 2});
   const auto one = [] {};

@@ -66,6 +66,25 @@ TEST(failure, keeps_the_type_of_what_was_thrown) {
   }
 }
 
+struct without_a_text : std::exception {
+  const char* what() const noexcept override { return nullptr; }
+};
+
+TEST(failure, may_be_anything_that_can_be_thrown) {
+  runtime rt(options{.threads = 2});
+  const auto cause_of = [](const future<void>& f) {
+    const auto e = error_of([&] { f.get(); });
+    return e && e->code == errc::task_failed ? e->text.substr(e->text.rfind(": ") + 2) : "no failure";
+  };
+  EXPECT_EQ(cause_of(rt.spawn([] { throw nullptr; })), "a null pointer");
+  EXPECT_EQ(cause_of(rt.spawn([] { throw static_cast<const char*>(nullptr); })), "a null pointer");
+  EXPECT_EQ(cause_of(rt.spawn([] { throw "some words"; })), "some words");
+  EXPECT_EQ(cause_of(rt.spawn([] { throw without_a_text(); })), "an exception without a text");
+  EXPECT_EQ(cause_of(rt.spawn([] { throw 42; })), "an exception that is not a std::exception");
+  const graph g = rt.record([](recorder& r) { r.spawn([] { throw nullptr; }); });
+  EXPECT_EQ(cause_of(rt.run(g)), "a null pointer");
+}
+
 TEST(failure, of_a_kernel_carries_the_name_of_the_kernel) {
   static constexpr auto cursed = kernel<inout<int, 1>>("cursed").on(cpu, fail);
   runtime rt(options{.threads = 2});

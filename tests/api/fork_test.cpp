@@ -15,6 +15,7 @@
 #include <utility>
 
 #include <gtest/gtest.h>
+#include <troupe/stream.hpp>
 #include <troupe/troupe.hpp>
 
 #include "tests/api/gates.hpp"
@@ -155,6 +156,34 @@ TEST(fork, a_child_that_uses_its_parents_runtime_is_told_at_once) {
             0);
   go.open();
   EXPECT_TRUE(running.get());
+}
+
+TEST(fork, a_child_that_uses_a_stream_of_its_parents_is_told_at_once) {
+  namespace st = troupe::stream;
+  troupe::runtime rt({.threads = 2});
+  std::atomic<int> sum{0};
+  auto p = st::from<int>("in", {.items = 1}) | st::sink("sum", [&](int n) { sum += n; });
+  std::optional r(p.start(rt));
+  auto in = r->input<int>("in");
+  EXPECT_EQ(in.push(1), st::pushed::ok);
+  const std::function<void()> uses[] = {
+      [&] { r->wait(); },  [&] { (void)r->wait_for(60s); }, [&] { (void)r->drain(60s); }, [&] { r->barrier(60s); },
+      [&] { in.push(1); }, [&] { in.try_push(1); },         [&] { (void)p.start(rt); },
+  };
+  EXPECT_EQ(code_of_child([&] {
+              int n = 0;
+              for (const auto& use : uses) {
+                ++n;
+                if (code_of(use) != errc::runtime_stopped) return n;
+              }
+              r.reset();
+              return 0;
+            }),
+            0);
+  EXPECT_EQ(in.push(2), st::pushed::ok);
+  in.close();
+  r->wait();
+  EXPECT_EQ(sum, 3);
 }
 
 TEST(fork, a_child_may_have_a_runtime_of_its_own) {

@@ -13,6 +13,7 @@
 #include <troupe/troupe.hpp>
 
 #include "gates.hpp"
+#include "tests/support/comes_true.hpp"
 
 namespace {
 
@@ -90,6 +91,29 @@ TEST(nested, children_may_write_what_the_parent_reads_back) {
   });
   ASSERT_TRUE(parent.wait_for(test::patience));
   EXPECT_EQ(parent.get(), 4950);
+}
+
+TEST(nested, threads_beyond_those_that_are_kept_end_when_a_crowd_has_waited) {
+  options o{.threads = 2};
+  o.spare_threads_max = 3;
+  runtime rt(o);
+  const int before = rt.report().threads;
+  constexpr int crowd = 40;
+  std::atomic<int> waiting{0};
+  gate go;
+  const test::opener at_end(go);
+  auto last = rt.spawn({.resources = {{"cpu", 0}}}, [&] { EXPECT_TRUE(go.pass()); });
+  std::vector<future<void>> all;
+  for (int i = 0; i < crowd; ++i)
+    all.push_back(rt.spawn([&, last] {
+      if (++waiting == crowd) go.open();
+      last.get();
+    }));
+  for (auto& f : all) f.get();
+  EXPECT_EQ(waiting, crowd);
+  EXPECT_TRUE(test::comes_true([&] { return rt.report().threads <= before + o.spare_threads_max; }))
+      << rt.report().threads << " threads, " << before << " before";
+  EXPECT_EQ(rt.spawn([] { return 5; }).get(), 5);
 }
 
 TEST(nested, bodies_of_a_for_each_may_wait) {

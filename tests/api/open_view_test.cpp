@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -37,7 +38,8 @@ struct open_view : testing::Test {
 
 TEST_F(open_view, makes_waiting_for_a_task_that_conflicts_an_error_that_names_both) {
   auto v = a.update();
-  const auto f = rt.spawn({.name = "change"}, [](ints x) { ++x(0); }, update(a));
+  const auto f = rt.spawn(
+      {.name = "change"}, [](ints x) { ++x(0); }, update(a));
   const auto e = error_of([&] { f.get(); });
   ASSERT_TRUE(e);
   EXPECT_EQ(e->code, errc::would_deadlock);
@@ -52,7 +54,8 @@ TEST_F(open_view, makes_waiting_for_what_comes_after_such_a_task_an_error) {
   auto v = a.read();
   change_a();
   const auto last = rt.spawn([](cints x, ints y) { y(0) = x(0); }, read(a), update(b));
-  const auto all = rt.for_each(grid(8), [](ints y) { ++y(y.lo(0)); }, update(b));
+  const auto all = rt.for_each(
+      grid(8), [](ints y) { ++y(y.lo(0)); }, update(b));
   EXPECT_EQ(code_of([&] { last.get(); }), errc::would_deadlock);
   EXPECT_EQ(code_of([&] { all.get(); }), errc::would_deadlock);
   EXPECT_EQ(code_of([&] { last.then([] { return 1; }).get(); }), errc::would_deadlock);
@@ -95,6 +98,56 @@ TEST_F(open_view, makes_a_second_access_that_conflicts_an_error) {
   EXPECT_EQ(a.read()(7), 1);  // what it was refused to change is as before
   auto w = a.read();
   EXPECT_EQ(code_of([&] { (void)a.write(); }), errc::would_deadlock);
+}
+
+TEST_F(open_view, leaves_what_a_refused_access_was_to_write_as_it_was) {
+  for (const bool whole : {true, false}) {
+    const array<int, 1> to = whole ? a : a.sub({{2}, {7}});
+    auto v = a.read();
+    EXPECT_EQ(code_of([&] { (void)to.write(); }), errc::would_deadlock);
+    v.close();
+    EXPECT_EQ(a.read()(2), 1);
+    EXPECT_EQ(rt.spawn([](cints x) { return x(6); }, read(a)).get(), 1);
+  }
+}
+
+TEST_F(open_view, leaves_what_a_task_before_a_refused_access_writes) {
+  auto v = a.read();
+  const auto f = change_a();
+  EXPECT_EQ(code_of([&] { (void)a.write(); }), errc::would_deadlock);
+  v.close();
+  EXPECT_NO_THROW(f.get());
+  EXPECT_EQ(a.read()(0), 2);
+}
+
+TEST_F(open_view, leaves_the_error_of_a_task_before_a_refused_access) {
+  auto v = a.read();
+  rt.spawn([](ints) { throw std::runtime_error("no"); }, update(a));
+  rt.spawn([](cints) {}, read(a));
+  EXPECT_EQ(code_of([&] { (void)a.write(); }), errc::would_deadlock);
+  v.close();
+  EXPECT_TRUE(code_of([&] { (void)a.read(); })) << "what the failed task was to write";
+  {
+    auto w = a.write();
+    for (index_t i = 0; i < 8; ++i) w(i) = 3;
+  }
+  EXPECT_EQ(a.read()(7), 3);
+}
+
+TEST_F(open_view, gives_nothing_a_value_that_had_none_before_a_refused_access) {
+  auto fresh = rt.array<int>({8}, tiles(4), "fresh");
+  auto v = fresh.write();
+  EXPECT_EQ(code_of([&] { (void)fresh.sub({{4}, {8}}).write(); }), errc::would_deadlock);
+  for (index_t i = 0; i < 8; ++i) v(i) = 5;
+  v.close();
+  EXPECT_EQ(fresh.read()(7), 5) << "it has one now";
+  auto never = rt.array<int>({8}, tiles(4), "never");
+  {
+    rt.spawn([](ints x) { x(0) = 1; }, write(never.sub({{0}, {4}}))).get();
+    auto w = never.sub({{0}, {4}}).read();
+    EXPECT_EQ(code_of([&] { (void)never.write(); }), errc::would_deadlock);
+  }
+  EXPECT_TRUE(code_of([&] { (void)never.sub({{4}, {8}}).read(); })) << "nobody has written it";
 }
 
 TEST_F(open_view, does_not_forbid_to_wait_for_others) {

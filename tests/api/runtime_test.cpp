@@ -83,6 +83,15 @@ TEST(options, that_bind_threads_still_run_tasks) {
   EXPECT_EQ(rt.spawn([] { return 4; }).get(), 4);
 }
 
+TEST(arrays, that_are_empty_handles_say_so) {
+  const array<int, 1> none;
+  EXPECT_EQ(none.size(0), 0);
+  EXPECT_EQ(none.volume(), 0);
+  EXPECT_EQ(code_of([&] { (void)none.sub({{0}, {1}}); }), errc::bad_argument);
+  EXPECT_EQ(code_of([&] { (void)none.name(); }), errc::bad_argument);
+  EXPECT_EQ(code_of([&] { (void)none.tile(0); }), errc::bad_argument);
+}
+
 TEST(arrays, of_impossible_sizes_are_refused) {
   runtime rt(options{.threads = 1});
   EXPECT_EQ(code_of([&] { rt.array<int>({-1}, tiles(1)); }), errc::bad_argument);

@@ -386,6 +386,31 @@ TEST(spill, a_directory_that_cannot_be_used_is_an_error_at_construction) {
   EXPECT_TRUE(e->says("spill_directory") && e->says("no such directory")) << e->text;
 }
 
+TEST(spill, a_full_disk_leaves_what_a_host_view_was_to_change) {
+  runtime rt(bounded(4, 1));
+  constexpr index_t count = 12;
+  auto a = rt.array<word>({count * tile}, tiles(tile), "a");
+  for (index_t t = 0; t < count; ++t) rt.spawn(number, write(at(a, t)), word{1});
+  rt.wait_all();
+  for (const bool keeps : {true, false}) {
+    int refused = 0;
+    {
+      small_disk none(1);
+      for (index_t t = 0; t < count; ++t)
+        if (const auto e = error_of([&] { (void)(keeps ? at(a, t).update() : at(a, t).write()); })) {
+          EXPECT_EQ(e->code, errc::disk_full) << e->text;
+          ++refused;
+        } else {
+          at(a, t).update()(0) = 1;  // it was in memory, and may have other contents now
+        }
+    }
+    EXPECT_GE(refused, 1);
+    for (index_t t = 0; t < count; ++t) {
+      EXPECT_FALSE(error_of([&] { EXPECT_EQ(at(a, t).read()(0), 1u) << t; })) << t;
+    }
+  }
+}
+
 TEST(spill, a_full_disk_fails_the_task_that_needed_room_loses_nothing_and_may_be_emptied) {
   options o = bounded(4, 1);
   runtime rt(o);

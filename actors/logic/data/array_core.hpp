@@ -110,6 +110,14 @@ struct alignas(128) array_core {
   /// True if the bytes belong to the caller, which gets them back when the last handle is gone.
   bool is_borrowed() const { return spec.adopted && !spec.owner; }
 
+  /// Notes that a task uses the array. An early one may retire without a turn, and is in no count.
+  void note_use(bool early) {
+    if (early)
+      used_early = true;
+    else
+      ++users;
+  }
+
   logic::box4 tile_box(std::uint32_t t) const {
     logic::box4 b;
     for (int d = rank_max - 1; d >= 0; --d) {

@@ -15,6 +15,7 @@
 
 #include "actors/logic/data/reduction.hpp"
 #include "actors/logic/data/region.hpp"
+#include "actors/protocol/task_name.hpp"
 
 namespace troupe::logic {
 
@@ -27,107 +28,6 @@ constexpr bool reads_in(access_mode m) { return m == access_mode::read || m == a
 constexpr bool writes_in(access_mode m) { return m == access_mode::write || m == access_mode::update; }
 }  // namespace
 
-std::string name_of(const task_record& t) {
-  if (t.extra && !t.extra->options.name.empty()) return t.extra->options.name;
-  return t.kernel ? t.kernel->name : "task";
-}
-
-// ---- edges ----------------------------------------------------------------------------------------------------------
-
-namespace {
-// True if a task has been linked to another one for what is asked now, as the last of its successors. A step of a
-// stencil overwrites what those read that it reads from: half of its edges would be there twice.
-bool waits_already(const task_record& to, const task_record& from, bool data) {
-  if (detail::successors_added(from) == 0) return false;
-  const detail::successor newest = detail::newest_successor(from);
-  return newest.task == &to && (newest.data || !data);
-}
-}  // namespace
-
-class dependencies::list_lock {
- public:
-  list_lock(const dependencies& d, std::uint64_t sequence)
-      : lock_(d.beside_ && detail::series_of(sequence) != d.series_ ? d.beside_ : nullptr) {
-    if (lock_) lock_->lock();
-  }
-  ~list_lock() {
-    if (lock_) lock_->unlock();
-  }
-  list_lock(const list_lock&) = delete;
-  list_lock& operator=(const list_lock&) = delete;
-
- private:
-  detail::spin_lock* const lock_;
-};
-
-bool dependencies::link(task_ref from, task_record& to, bool data) {
-  // Compares numbers, not records: the record may have been reused for this very task.
-  if (noted_ && from.sequence != 0 && from.sequence != to.sequence) noted_->emplace_back(from.sequence, to.sequence);
-  return add_edge(from, to, data);
-}
-
-bool dependencies::add_edge(task_ref from, task_record& to, bool data) {
-  if (!alive(from) || from.task == &to) return false;
-  const list_lock hold(*this, from.sequence);
-  if (detail::is_sealed(*from.task)) return false;
-  if (waits_already(to, *from.task, data)) return true;
-  const bool early = (to.marks & detail::mark_early) != 0;
-  if (added_.size() == added_.capacity()) added_.reserve(2 * added_.size() + 16);  // nothing is thrown halfway
-  const std::uint32_t place = detail::add_successor(*from.task, {&to, data, early}, blocks_);
-  if (detail::is_shared(*from.task)) added_.push_back({from.task, &to, from.sequence, place});
-  linked_.add(from, to);
-  if (predecessors_) predecessors_->push_back({from.task, &to, data});
-  if (early)
-    ++found_;
-  else
-    to.pending.store(to.pending.load(std::memory_order_relaxed) + 1,
-                     std::memory_order_relaxed);  // nobody else writes it
-  return true;
-}
-
-// Takes back the block that was added to a list which had none when it was sealed: nobody else knows of it.
-void dependencies::take_back_block(const added& a) {
-  if (a.place < detail::successors_inside) return;
-  if (detail::sealed_count(a.from->pending.load(std::memory_order_relaxed)) > detail::successors_inside) return;
-  blocks_.give(std::exchange(a.from->more_successors, nullptr));
-}
-
-// Takes back the edges from tasks that have released their successors since.
-void dependencies::settle() {
-  if (added_.empty()) return;
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  for (const added& a : added_) {
-    if (detail::is_added(*a.from, a.place)) continue;
-    {
-      const list_lock hold(*this, a.sequence);
-      take_back_block(a);
-    }
-    if (a.to->marks & detail::mark_early)
-      --found_;
-    else
-      a.to->pending.store(a.to->pending.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-  }
-  added_.clear();
-}
-
-bool dependencies::reaches(task_record& from, const task_record* to) {
-  const auto is_meant = [&](const task_record& t) {
-    if (to) return &t == to;
-    return &t != &from && (!is_internal(t.kind) || t.kind == detail::task_kind::farewell);
-  };
-  std::unordered_set<const task_record*> seen{&from};
-  std::vector<task_record*> open{&from};
-  while (!open.empty()) {
-    task_record* t = open.back();
-    open.pop_back();
-    if (is_meant(*t)) return true;
-    each_successor(*t, [&](task_record& next, bool) {
-      if (seen.insert(&next).second) open.push_back(&next);
-    });
-  }
-  return false;
-}
-
 // ---- ordering a new task --------------------------------------------------------------------------------------------
 
 tile_history& dependencies::state_of(array_core& a, std::uint32_t tile) {
@@ -136,62 +36,38 @@ tile_history& dependencies::state_of(array_core& a, std::uint32_t tile) {
   return s;
 }
 
-namespace {
-// Most tasks read few tiles, and no array of many.
-bool may_read_many(const task_record& t) {
-  constexpr std::size_t many = detail::read_groups::tiles_min;
-  return t.access_count >= many || std::any_of(t.accesses, t.accesses + t.access_count, [](const access& x) {
-           return x.array && x.where && x.array->tile_count >= many && x.mode == access_mode::read;
-         });
-}
-}  // namespace
-
 void dependencies::order(task_record& task, std::vector<task_record*>& made) {
-  task.sequence = next_sequence();
-  named_ = 0;
-  joiner_ = &task;
-  joined_.clear();
-  if (gates_allowed_ && may_read_many(task)) find_groups(task, made);
-  if (!(task.marks & detail::mark_early)) {
-    order_accesses(task, made);
-    return settle();
-  }
-  detail::share(task);  // a chunk of a for_each comes with a successor
-  // Its predecessors may end meanwhile: those that have been found are counted in one step.
-  found_ = 0;
-  task.pending.store(task.pending.load(std::memory_order_relaxed) + being_ordered, std::memory_order_relaxed);
+  task.sequence = graph_.next_number();
+  named_ = {&task, 0};
+  gates_.begin(task, made);
+  graph_.begin(task);
   order_accesses(task, made);
-  settle();
-  task.pending.fetch_sub(being_ordered - found_, std::memory_order_acq_rel);
+  graph_.end(task);
 }
 
 void dependencies::order_accesses(task_record& task, std::vector<task_record*>& made) {
-  added_.clear();  // an error may have left some
-  auto group = joined_.begin();
   for (int i = 0; i < task.access_count; ++i) {
-    if (group != joined_.end() && group->first == i) {
-      joined_group& g = *group++;
-      if (join(task, g)) {
-        i += static_cast<int>(g.reads) - 1;
-        continue;
-      }
+    if (const std::size_t reads = gates_.join(task, i); reads != 0) {
+      i += static_cast<int>(reads) - 1;
+      continue;
     }
     access& x = task.accesses[i];
     if (!x.array) {
       task_record* from = x.task;
       if (const std::uint64_t number = from->sequence.acquire(); number != 0) {
-        if (link({from, number}, task, x.link == link_mode::data)) named_ = number;
+        if (graph_.link({from, number}, task, x.link == link_mode::data)) named_.number = number;
       } else if (x.link == link_mode::data && from->error)
         around_.fail(task, from->error, false);
       continue;
     }
-    if (!recorded_) note_use(task, *x.array);
+    if (!recorded_) x.array->note_use((task.marks & detail::mark_early) != 0);
     if (x.mode == access_mode::reduce) {
       order_reduce(task, x, made);
       continue;
     }
     if (open_of(*x.array)) combine(*x.array, made);
     const bool reads = reads_in(x.mode), writes = writes_in(x.mode);
+    if (task.kind == detail::task_kind::host_access && writes && has_value(task, x)) x.link = link_mode::data;
     if (!x.where) {
       tile_history& s = state_of(*x.array, x.tile);
       if (!s.parts) {
@@ -215,14 +91,6 @@ void dependencies::order_accesses(task_record& task, std::vector<task_record*>& 
   }
 }
 
-// An early task may retire without a turn, and is in no count.
-void dependencies::note_use(const task_record& task, array_core& a) {
-  if (task.marks & detail::mark_early)
-    a.used_early = true;
-  else
-    ++a.users;
-}
-
 // Calls `f(task)` for the last writers of an array and the readers since: all that use it come before these. Ends, and
 // returns true, when `f` does.
 template <class F>
@@ -240,26 +108,26 @@ bool dependencies::any_use(array_core& a, F&& f) {
 }
 
 bool dependencies::is_used_early(array_core& a) {
-  return any_use(a, [&](const task_ref& r) { return alive(r) && !detail::is_sealed(*r.task); });
+  return any_use(a, [&](const task_ref& r) { return graph_.alive(r) && !detail::is_sealed(*r.task); });
 }
 
 bool dependencies::order_after_early(array_core& a, task_record& t) {
-  added_.clear();
+  graph_.begin(t);
   try {
     any_use(a, [&](const task_ref& r) {
-      link(r, t, false);
+      graph_.link(r, t, false);
       return false;
     });
   } catch (const std::bad_alloc&) {  // it comes after some, which is enough to look again
-    if (added_.empty()) throw;
+    if (!graph_.has_added()) throw;
   }
-  settle();
+  graph_.end(t);
   return t.pending.load(std::memory_order_relaxed) != 0;
 }
 
 void dependencies::order_whole(task_record& task, tile_history& s, bool reads, bool writes, array_core& array,
                                std::uint32_t tile) {
-  if (s.group && !gates_allowed_) take_from_group(s);
+  if (s.group && !gates_.are_allowed()) gates_.take_out(s);
   if (reads) {
     if (!s.valid && s.writer.task != &task) {
       const box4 all = array.tile_box(tile);
@@ -271,15 +139,15 @@ void dependencies::order_whole(task_record& task, tile_history& s, bool reads, b
     if (s.poison) around_.fail(task, s.poison, false);
   }
   if (!writes) {
-    link(s.writer, task, true);
-    s.readers.add({&task, task.sequence}, living());
+    graph_.link(s.writer, task, true);
+    s.readers.add({&task, task.sequence}, graph_.living());
     return;
   }
-  if (reads || (s.readers.empty() && !(s.group && s.group->joined != 0))) link(s.writer, task, reads);
+  if (reads || (s.readers.empty() && !(s.group && s.group->joined != 0))) graph_.link(s.writer, task, reads);
   for (const task_ref& r : s.readers)
-    if (!linked_.has(r, task) && !comes_after(task, r)) link(r, task, false);
+    if (!graph_.is_linked(r, task) && !gates_.comes_after(task, r)) graph_.link(r, task, false);
   s.readers.clear();
-  if (s.group) leave_group(s, task);
+  if (s.group) gates_.leave(s, task);
   s.writer = {&task, task.sequence};
   s.valid = true;
   s.poison = nullptr;
@@ -292,8 +160,8 @@ void dependencies::order_part(task_record& task, tile_history& s, const box4& ti
     // A read of a part orders exactly as a read of the whole, as long as the whole has one writer.
     if (!writes && s.valid) {
       if (s.poison) around_.fail(task, s.poison, false);
-      link(s.writer, task, true);
-      s.readers.add({&task, task.sequence}, living());
+      graph_.link(s.writer, task, true);
+      s.readers.add({&task, task.sequence}, graph_.living());
       return;
     }
     divide(s, tile_box);
@@ -301,7 +169,7 @@ void dependencies::order_part(task_record& task, tile_history& s, const box4& ti
   fragment_list& parts = *s.parts;
   const bool whole = where == tile_box;
   const bool look = whole ? parts.are_many() : parts.is_time_to_look();
-  if (look) parts.remove_if([this](const fragment& f) { return !f.writes && !alive(f.task); });
+  if (look) parts.remove_if([this](const fragment& f) { return !f.writes && !graph_.alive(f.task); });
   if (reads && !is_written(parts, where)) {
     if (recorded_)
       recorded_->effects[&s].read(where, tile_box, [&](auto&& f) {
@@ -339,7 +207,7 @@ void dependencies::link_part(task_record& task, fragment_list& parts, const box4
   bool any_waited_for = false;
   const auto link_to = [&](const fragment& f) {
     if (reads && f.writes && f.poison) around_.fail(task, f.poison, false);
-    link(f.task, task, reads && f.writes);
+    graph_.link(f.task, task, reads && f.writes);
   };
   const auto waited_for = [](std::span<const fragment*> by, const fragment& f) {
     return std::any_of(by.begin(), by.end(),
@@ -387,7 +255,7 @@ void dependencies::link_part(task_record& task, fragment_list& parts, const box4
 
 // Makes boxes of a tile that had one writer, or none.
 void dependencies::divide(tile_history& s, const box4& tile_box) {
-  if (s.group) take_from_group(s);
+  if (s.group) gates_.take_out(s);
   s.parts = std::make_unique<fragment_list>(tile_box);
   if (s.valid) s.parts->add({tile_box, s.writer, true, s.poison, s.parts->next_age()});
   for (const task_ref& r : s.readers) s.parts->add({tile_box, r, false, nullptr, s.parts->next_age()});
@@ -440,14 +308,14 @@ void dependencies::unite(tile_history& s, const box4& tile_box) {
   const bool in_use = s.parts->any([&](const fragment& f) {
     if (!f.writes) return false;
     written += f.where.volume();
-    return alive(f.task) || f.poison;
+    return graph_.alive(f.task) || f.poison;
   });
   if (in_use || written != tile_box.volume()) return;
   const auto old = std::move(s.parts);
   s.valid = true;
   s.writer = {};
   old->each([&](const fragment& f) {
-    if (!f.writes && alive(f.task)) s.readers.add(f.task, living());
+    if (!f.writes && graph_.alive(f.task)) s.readers.add(f.task, graph_.living());
   });
 }
 
@@ -472,120 +340,7 @@ void dependencies::complain_uninitialized(task_record& task, const array_core& a
 void dependencies::forget(array_core& a) {
   if (a.open) reduced_outside_.erase(&a);
   for (std::uint32_t i = 0; i < a.tile_count; ++i)
-    if (a.states[i].group) groups_.leave(a.states[i]);
-}
-
-// ---- groups of readers ----------------------------------------------------------------------------------------------
-
-// Finds the groups that a task is to join, and forms those that it pays to form.
-void dependencies::find_groups(const task_record& task, std::vector<task_record*>& made) {
-  for (int i = 0; i < task.access_count;) {
-    detail::read_groups::found list = groups_.find_again(task, i);
-    if (!list.reads.empty()) {
-      i += static_cast<int>(list.reads.size());
-    } else {
-      const std::span<const access> all = detail::read_groups::reads_from(task, i);
-      i += std::max(1, static_cast<int>(all.size()));
-      list = groups_.find(all);
-    }
-    detail::read_group* g = list.group;
-    if (!g && groups_.is_worth_forming() && may_gather(list.reads)) g = form_group(list.reads, made);
-    if (g) joined_.push_back({static_cast<int>(list.reads.data() - task.accesses), list.reads.size(), g, g->number});
-  }
-}
-
-// True if the tiles have one writer each, or none that is known, and nothing keeps them from being read.
-bool dependencies::may_gather(std::span<const access> reads) {
-  bool may = std::ranges::none_of(reads, [](const access& x) { return x.array->open != nullptr; });
-  detail::read_groups::each_tile(reads, [&](const array_core& a, std::uint32_t tile) {
-    const tile_history& s = a.states[tile];
-    may = may && !s.parts && s.valid && !s.poison;
-  });
-  return may;
-}
-
-detail::read_group* dependencies::form_group(std::span<const access> reads, std::vector<task_record*>& made) {
-  detail::read_group& g = groups_.form();
-  bool any = false;
-  detail::read_groups::each_tile(reads, [&](const array_core& a, std::uint32_t tile) {
-    tile_history& s = a.states[tile];
-    if (s.group == &g) return;  // the list has the tile twice
-    if (s.group) take_from_group(s);
-    g.writers.push_back(s.writer);
-    any = any || (alive(s.writer) && !detail::is_sealed(*s.writer.task));
-    detail::read_groups::enter(s, g);
-  });
-  g.note_writers();
-  if (any) {
-    task_record* const gate = around_.make_gate();
-    if (!gate) return nullptr;
-    made.push_back(gate);
-    order_gate(*gate, g);
-    g.gate = {gate, gate->sequence};
-  }
-  g.complete = true;
-  return &g;
-}
-
-// Has the gate wait for the writers. Its submission, which is counted, keeps it from being passed before the task that
-// is being ordered waits for it.
-void dependencies::order_gate(task_record& gate, const detail::read_group& g) {
-  added_.clear();
-  gate.sequence = next_sequence();
-  gate.marks |= detail::mark_early;
-  detail::share(gate);
-  found_ = 0;
-  gate.pending.store(gate.pending.load(std::memory_order_relaxed) + being_ordered, std::memory_order_relaxed);
-  for (const task_ref& w : g.writers) add_edge(w, gate, true);
-  settle();
-  gate.pending.fetch_sub(being_ordered - found_, std::memory_order_acq_rel);
-}
-
-// Orders the reads of a group; false if it is not complete any more, as the task has changed a tile of it itself.
-bool dependencies::join(task_record& task, joined_group& j) {
-  detail::read_group& g = *j.group;
-  if (!g.complete || g.number != j.number) return false;
-  if (noted_)
-    for (const task_ref& w : g.writers)
-      if (w.sequence != 0) noted_->emplace_back(w.sequence, task.sequence);
-  if (const bool early = (task.marks & detail::mark_early) != 0; !early || !g.used_early) {
-    const std::span<const access> reads(task.accesses + j.first, j.reads);
-    for (const access& x : reads) note_use(task, *x.array);
-    g.used_early = g.used_early || early;
-  }
-  if (g.gate.task) add_edge(g.gate, task, true);
-  g.readers.add({&task, task.sequence}, living());
-  ++g.joined;
-  j.joined = true;
-  return true;
-}
-
-// True if the task comes after the other one, which has not ended, because of what it has read in groups.
-bool dependencies::comes_after(const task_record& t, const task_ref& r) const {
-  return &t == joiner_ && std::ranges::any_of(joined_, [&](const joined_group& j) {
-    return j.joined && j.group->number == j.number && alive(j.group->gate) && j.group->is_writer(r);
-  });
-}
-
-// Has the writer of a tile come after those who have read it in a group.
-void dependencies::leave_group(tile_history& s, task_record& writer) {
-  std::span<const task_ref> left(s.group->readers.begin(), s.group->readers.end());
-  for (const joined_group& j : joined_) {
-    if (&writer != joiner_ || !j.joined || j.group->number != j.number) continue;
-    const auto counts = [&](const task_ref& r) { return noted_ || alive(r); };
-    if (const std::span<const task_ref> some = j.group->beside_writers(*s.group, counts); some.size() < left.size())
-      left = some;
-  }
-  for (const task_ref& r : left)
-    if (!linked_.has(r, writer) && !comes_after(writer, r)) link(r, writer, false);
-  groups_.leave(s);
-}
-
-// Lists the readers of a group at one of its tiles, which leaves it.
-void dependencies::take_from_group(tile_history& s) {
-  for (const task_ref& r : s.group->readers)
-    if (alive(r)) s.readers.add(r, living());
-  groups_.leave(s);
+    if (a.states[i].group) gates_.forget(a.states[i]);
 }
 
 // ---- reductions -----------------------------------------------------------------------------------------------------
@@ -611,7 +366,7 @@ void dependencies::order_reduce(task_record& task, access& x, std::vector<task_r
         if (detail::read_group* const g = a.states[tile].group) g->complete = false;
       });
   }
-  open->contributors.add({&task, task.sequence}, living());
+  open->contributors.add({&task, task.sequence}, graph_.living());
   x.where->partials = open;  // executors find the partials here
 }
 
@@ -621,8 +376,8 @@ void dependencies::combine(array_core& a, std::vector<task_record*>& combines) {
   task_record* t = around_.make_combine(a, *r);
   if (!recorded_) reduced_outside_.erase(&a);
   open = nullptr;
-  t->sequence = next_sequence();
-  for (const task_ref& c : r->contributors) link(c, *t, true);
+  t->sequence = graph_.next_number();
+  for (const task_ref& c : r->contributors) graph_.link(c, *t, true);
   if (r->poison) around_.fail(*t, r->poison, false);
   // The array's earlier contents are combined too where they are valid; elsewhere the partials stand alone. So the
   // combine task is ordered as an update that does not insist on initialised contents.
@@ -662,6 +417,61 @@ void dependencies::combine_recorded(std::vector<task_record*>& combines) {
 }
 
 // ---- failure --------------------------------------------------------------------------------------------------------
+
+// Calls `f(history, box of the tile, box of it)` for what an access touches.
+template <class F>
+void dependencies::each_piece(const access& x, F&& f) {
+  if (!x.where) {
+    const box4 b = x.array->tile_box(x.tile);
+    return f(state_of(*x.array, x.tile), b, b);
+  }
+  each_touched(*x.where, [&](const box4& b) {
+    x.array->each_tile(
+        b, [&](std::uint32_t tile, const box4& all) { f(state_of(*x.array, tile), all, intersect(all, b)); });
+  });
+}
+
+// True if all that a host access is to write has been written and is not in error. It comes directly after those that
+// write it still: should one of them fail, that is not so any more (see `retire`).
+bool dependencies::has_value(task_record& task, const access& x) {
+  bool has = true;
+  each_piece(x, [&](tile_history& s, const box4&, const box4& where) {
+    if (!s.parts) {
+      has = has && s.valid && !s.poison;
+      graph_.link(s.writer, task, false);
+      return;
+    }
+    has = has && is_written(*s.parts, where);
+    s.parts->each_in(where, [&](const fragment& f) {
+      if (!f.writes) return;
+      has = has && !f.poison;
+      graph_.link(f.task, task, false);
+    });
+  });
+  return has;
+}
+
+// True of a host access that was never granted and leaves what it was to write as it was, though it has failed itself.
+bool dependencies::leaves_all_as_it_was(const task_record& t) {
+  return t.kind == detail::task_kind::host_access && !(t.marks & detail::mark_open) &&
+         t.measured_ns != detail::never_ran && t.accesses[0].link == link_mode::data;
+}
+
+// Notes at host accesses that a task before them has failed: what they were to write is not as it was.
+void dependencies::note_failure_at_accesses(const task_record& failed) {
+  graph_.each_successor(failed, [](task_record& next, bool) {
+    if (next.kind == detail::task_kind::host_access) next.accesses[0].link = link_mode::none;
+  });
+}
+
+// Fails a successor that reads what the failed task was to write. Who waits for a gate fails with it, as it would
+// without one, whatever else the gate waits for. A chunk that ran and failed is no other task to its join.
+void dependencies::fail_successor(const task_record& failed, task_record& next) {
+  const bool own = next.kind == detail::task_kind::join && failed.measured_ns != detail::never_ran;
+  around_.fail(next, failed.error, own);
+  if (next.kind == detail::task_kind::gate)
+    graph_.each_successor(next, [&](task_record& t, bool) { around_.fail(t, failed.error, false); });
+}
 
 void dependencies::poison_outputs(task_record& task) {
   for (int i = 0; i < task.access_count; ++i) {

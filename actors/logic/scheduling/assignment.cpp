@@ -10,9 +10,9 @@
 #include <chrono>
 
 #include "actors/logic/data/array_core.hpp"
-#include "actors/logic/data/dependencies.hpp"
 #include "actors/logic/data/directory.hpp"
 #include "actors/protocol/successors.hpp"
+#include "actors/protocol/task_name.hpp"
 
 namespace troupe::logic {
 

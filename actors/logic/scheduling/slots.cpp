@@ -82,9 +82,18 @@ int slots::leave(seat s) {
   return state == thread_state::asleep ? 1 : 0;
 }
 
+bool slots::has_too_many_threads() const {
+  return spares_ > spares_max_ && line_.empty() && slotless_.empty() && free_ == 0 && restless_ == 0;
+}
+
+std::optional<slots::seat> slots::surplus() const {
+  if (!has_too_many_threads()) return {};
+  const auto one = std::ranges::find_if(idle_, [&](seat s) { return threads_[s].spare; });
+  return one == idle_.end() ? std::nullopt : std::optional(*one);
+}
+
 bool slots::dismiss(seat s) {
-  if (!threads_[s].spare || threads_[s].state != thread_state::idle || spares_ <= spares_max_) return false;
-  if (!line_.empty() || !slotless_.empty() || free_ != 0 || restless_ != 0) return false;
+  if (!has_too_many_threads() || !threads_[s].spare || threads_[s].state != thread_state::idle) return false;
   (void)leave(s);
   --spares_;
   return true;

@@ -72,6 +72,8 @@ class slots {
   int leave(seat);
   /// Removes an idle spare beyond the limit that is not needed any more, and returns true: the thread is to end.
   bool dismiss(seat);
+  /// Returns an idle thread that `dismiss` would remove; nothing: there is none.
+  std::optional<seat> surplus() const;
   /// Frees the slots of a thread that was awake and has ended.
   void ended(int held);
   /// Frees slots of an awake thread: those that it holds beside its own, or all of them because its body waits.
@@ -160,6 +162,7 @@ class slots {
     auto operator<=>(const line_entry&) const = default;
   };
 
+  bool has_too_many_threads() const;
   void note_come();
   void rouse(seat, duty);
   seat take_idle();

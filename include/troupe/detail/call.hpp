@@ -131,7 +131,13 @@ template <class T>
 struct argument<std::span<future<T>>> : argument<std::span<const future<T>>> {};
 
 template <class A>
-using argument_of = argument<std::remove_cvref_t<A>>;
+struct argument_type : std::remove_cvref<A> {};
+template <class T, std::size_t N>
+struct argument_type<T (&)[N]> : std::type_identity<const T*> {};  // text between quotes, which stays where it is
+template <class T, std::size_t N>
+struct argument_type<T[N]> : std::type_identity<const T*> {};
+template <class A>
+using argument_of = argument<typename argument_type<A>::type>;
 
 template <class A>
 inline constexpr bool is_list = requires {

@@ -110,7 +110,8 @@ struct region {
 };
 
 /// Internal modes of an access, beside those of access_mode: how one without an array waits for its task. Of an access
-/// that updates a tile, `order` says that what nobody has written of it is not read.
+/// that updates a tile, `order` says that what nobody has written of it is not read. Of a host access that writes, `data`
+/// says that all of it has a value, which it keeps if the access is never granted.
 enum class link_mode : unsigned char { none, data, order };
 
 struct access {

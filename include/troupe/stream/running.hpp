@@ -71,7 +71,9 @@ class input {
   friend class push_attempt<T>;
   input(std::shared_ptr<parts::machine> of, parts::input_node<T>& n) : of_(std::move(of)), node_(&n) {}
   pushed push_until(T&& item, std::chrono::steady_clock::time_point until, std::chrono::steady_clock::time_point due) {
-    return answer_to(the_node().push(item, due, until, *of_));
+    parts::input_node<T>& n = the_node();
+    of_->check_process();
+    return answer_to(n.push(item, due, until, *of_));
   }
   pushed answer_to(parts::received r) const {
     switch (r) {
@@ -182,6 +184,7 @@ class running {
   /// that is returned. Throws nothing of what stages have thrown: see `report::error`. May be called again.
   template <class Rep, class Period>
   stream::report drain(std::chrono::duration<Rep, Period> limit) const {
+    the().check_wait({});
     the().drain();
     if (!the().wait_until(troupe::detail::deadline_after(limit))) {
       of_->cancel();

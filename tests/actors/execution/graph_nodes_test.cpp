@@ -31,7 +31,7 @@ class recorded_steps {
         world.deps.order(t, combines);
         tasks.push_back(&t);
       }
-    make_nodes(graph, tasks, world.deps);
+    make_nodes(graph, tasks, world.deps.graph());
     let_nodes_meet(graph);
   }
   ~recorded_steps() { graph.nodes.clear(); }  // the tasks are the world's

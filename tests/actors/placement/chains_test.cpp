@@ -24,7 +24,7 @@ using enum troupe::access_mode;
 class chains_on_devices : public testing::Test, protected loose_graph {
  protected:
   explicit chains_on_devices(float window_ns = 1e9f, troupe::device_kind kind = troupe::device_kind::cpu)
-      : assignment(window_ns, 0), chains(order, assignment, executors, told, nullptr) {
+      : assignment(window_ns, 0), chains(order.graph(), assignment, executors, told, nullptr) {
     offered = troupe::detail::id_set{1, 2};
     for (std::uint16_t i = 0; i < 3; ++i) {
       all.push_back(std::make_unique<collector>(

@@ -28,7 +28,7 @@ class crossings_between_nodes : public testing::Test, protected loose_graph {
         if (a != b) assignment.connect(a, b);
     offered = troupe::detail::id_set{1, 2, 3, 4};
     for (std::size_t i = 1; i <= 4; ++i) crossings.note_far(i, true);
-    order.note_predecessors(&found);
+    order.graph().note_predecessors(&found);
   }
   /// Orders a call that only these executors may run, and counts what it comes after.
   task_record* call(const std::vector<use>& uses, std::initializer_list<int> where, std::uint16_t executor = 0) {
@@ -46,7 +46,7 @@ class crossings_between_nodes : public testing::Test, protected loose_graph {
   troupe::detail::shown_ids offered;
   kernel_info for_nodes{.name = "for nodes", .key = 92, .kinds = 1, .portable = true, .nodes = &offered};
   troupe::logic::assignment assignment;
-  std::vector<troupe::logic::dependencies::dependency> found;
+  std::vector<troupe::logic::task_graph::edge> found;
   troupe::detail::crossings crossings;
 };
 

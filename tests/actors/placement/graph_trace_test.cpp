@@ -39,7 +39,7 @@ TEST(graph_trace, is_off_and_silent_until_it_is_opened) {
   trace.add_found_edges();
   trace.flush();
   kept_blocks sink;
-  trace.open(sink, 3, g.order);
+  trace.open(sink, 3, g.order.graph());
   EXPECT_TRUE(trace.is_on());
   trace.add_found_edges();
   trace.flush();
@@ -50,7 +50,7 @@ TEST(graph_trace, writes_the_edges_that_ordering_finds_each_once) {
   loose_graph g;
   kept_blocks sink;
   graph_trace trace;
-  trace.open(sink, 3, g.order);
+  trace.open(sink, 3, g.order.graph());
   array_core* const a = g.array("a");
   array_core* const b = g.array("b");
   task_record* const first = g.ordered({{a, access_mode::write}});
@@ -67,7 +67,7 @@ TEST(graph_trace, names_its_lane_and_its_turns) {
   loose_graph g;
   kept_blocks sink;
   graph_trace trace;
-  trace.open(sink, 3, g.order);
+  trace.open(sink, 3, g.order.graph());
   trace.add_turn(100, 250);
   trace.flush();
   ASSERT_EQ(sink.blocks.size(), 1u);
@@ -87,7 +87,7 @@ TEST(graph_trace, writes_the_edges_from_chunks_when_their_join_is_ordered) {
   loose_graph g;
   kept_blocks sink;
   graph_trace trace;
-  trace.open(sink, 0, g.order);
+  trace.open(sink, 0, g.order.graph());
   array_core* const a = g.array("a");
   array_core* const b = g.array("b");
   task_record* const join = g.task({});

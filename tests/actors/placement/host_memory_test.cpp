@@ -24,7 +24,7 @@ using troupe::errc;
 /// Room for three tiles of 8 bytes.
 class rooms : public testing::Test, protected loose_graph, private host_memory::owner {
  protected:
-  rooms() : memory(24, *rt, order, *this) {}
+  rooms() : memory(24, *rt, order.graph(), *this) {}
   ~rooms() override {
     while (!disk.orders.empty()) move();
   }
@@ -87,7 +87,7 @@ class rooms : public testing::Test, protected loose_graph, private host_memory::
   void room_unwanted(task_record& t) override { unwanted.push_back(&t); }
   void fetch(array_core& a, std::uint32_t, coherence_entry& entry) override {
     task_record* const t = own(make_transfer(*rt, a, 0, false));
-    t->sequence = order.next_sequence();
+    t->sequence = order.graph().next_number();
     entry.moving = {t, t->sequence};
     fetched.push_back(t);
   }

@@ -26,7 +26,7 @@ constexpr memory_space node_space = 1;
 class lineage_of_a_node : public testing::Test, protected loose_graph {
  protected:
   explicit lineage_of_a_node(troupe::logic::lineage_bounds bounds = {})
-      : costs(1e6f, 0), log(bounds, *rt, order, costs, nullptr) {
+      : costs(1e6f, 0), log(bounds, *rt, order.graph(), costs, nullptr) {
     costs.add({0, "cpu:0", troupe::device_kind::cpu, host_space, 1});
     costs.add({1, "node:1", troupe::device_kind::node, node_space, 2});
     costs.know_link(node_space, host_space, {1'000, 1});
@@ -190,7 +190,7 @@ TEST_F(lineage_of_a_node, does_not_take_home_what_is_being_transferred_otherwise
   array_core *a = number("a", 7), *b = number("b", 5);
   ran({{a, read}, {b, write}});
   task_record* const transfer = own(make_transfer(*rt, *b, 0, false));
-  transfer->sequence = order.next_sequence();
+  transfer->sequence = order.graph().next_number();
   b->coherence->tiles[0].moving = {transfer, transfer->sequence};
   saved_tile s = sent(b, 42);
   log.take_home({1, "node:1", troupe::device_kind::node, node_space, 2}, 1, {&s, 1});

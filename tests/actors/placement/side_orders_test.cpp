@@ -184,7 +184,7 @@ TEST_F(side_orders_test, number_tasks_in_series_and_go_on_from_the_same_number) 
   EXPECT_EQ(sides.ordered(), 6u);
   const std::uint64_t last = sides.even_out();
   EXPECT_EQ(last, number_of(all[4]->sequence));
-  EXPECT_EQ(graph.order.next_sequence(), last + 1);
+  EXPECT_EQ(graph.order.graph().next_number(), last + 1);
   for (task_record* t : all) graph.retire(t);
 }
 
@@ -193,12 +193,12 @@ TEST_F(side_orders_test, forget_records_of_all_sides) {
   task_record* const t = graph.task({{a, access_mode::update}});
   t->pending = 1;
   ASSERT_TRUE(order_aside(0, *t));
-  EXPECT_TRUE(graph.order.alive({t, t->sequence}));
+  EXPECT_TRUE(graph.order.graph().alive({t, t->sequence}));
   const std::uint64_t sequence = t->sequence;
   graph.retire(t);
   sides.forget_all();
   t->sequence = sequence;  // memory that is something else now
-  EXPECT_FALSE(graph.order.alive({t, sequence}));
+  EXPECT_FALSE(graph.order.graph().alive({t, sequence}));
   hand_to_anybody(a);
   EXPECT_TRUE(may_order(1, {{a, access_mode::update}}));
   t->sequence = 0;

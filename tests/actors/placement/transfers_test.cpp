@@ -26,7 +26,7 @@ using outcome = transfers::outcome;
 /// A core group (space 0), two devices that reach each other (1, 2), one that reaches none (3), two nodes (4, 5).
 class copies : public testing::Test, protected loose_graph {
  protected:
-  copies() : assignment(1e6f, 0), moves(*rt, order, assignment, executors, told) {
+  copies() : assignment(1e6f, 0), moves(*rt, order.graph(), assignment, executors, told) {
     for (std::uint16_t i = 0; i < 6; ++i) {
       all.push_back(std::make_unique<collector>(
           executor_facts{i, "executor " + std::to_string(i), i < 4 ? device_kind::cpu : device_kind::node, i, 1}));

@@ -25,6 +25,7 @@
 #include "actors/memory/runtime_state.hpp"
 #include "actors/placement/in_flight.hpp"
 #include "actors/protocol/successors.hpp"
+#include "actors/protocol/task_name.hpp"
 
 namespace {
 
@@ -63,7 +64,7 @@ struct small_placement : private troupe::logic::dependencies::callbacks {
   turns turn{100};
   troupe::logic::dependencies order{*this};
   in_flight count{1000};
-  turnless_ends ends{*rt, order, turn, count};
+  turnless_ends ends{*rt, order.graph(), turn, count};
   std::atomic<int> failed{0};
 
  private:
@@ -143,7 +144,7 @@ TEST(turnless_ends, keep_the_name_of_a_task_for_the_holder_of_a_turn_and_not_its
     ASSERT_TRUE(p.seal(*t));
     p.turn.take();
     ASSERT_EQ(p.ends.retire({&t, 1}, left), 0u);
-    EXPECT_EQ(troupe::logic::name_of(*t), "named");
+    EXPECT_EQ(name_of(*t), "named");
     EXPECT_EQ(destroyed, has_future ? 0 : 1);
     p.leave_turn();
     EXPECT_EQ(p.rt->records.in_use(), has_future ? 1u : 0u);

@@ -152,6 +152,30 @@ TEST(stream_life, a_stage_that_waits_for_its_own_stream_is_told) {
   EXPECT_EQ(told, 2);
 }
 
+TEST(stream_life, a_drain_that_is_refused_ends_nothing) {
+  troupe::runtime rt(troupe::options{.threads = 2});
+  std::optional<st::running> r;
+  test::gate there, told;
+  std::atomic<int> items{0};
+  auto p = st::from<int>("in") | st::sink("drains", [&](int) {
+             if (items++ != 0) return;
+             EXPECT_TRUE(there.pass());
+             try {
+               (void)r->drain(10s);
+             } catch (const troupe::error& e) {
+               if (e.code() == troupe::errc::would_deadlock) told.open();
+             }
+           });
+  r.emplace(p.start(rt));
+  there.open();
+  EXPECT_EQ(r->input<int>("in").push(1), st::pushed::ok);
+  ASSERT_TRUE(told.pass());
+  EXPECT_EQ(r->input<int>("in").push(1), st::pushed::ok);
+  r->input<int>("in").close();
+  r->wait();
+  EXPECT_EQ(items, 2);
+}
+
 TEST(stream_life, a_stage_may_destroy_its_own_stream) {
   troupe::runtime rt(troupe::options{.threads = 2});
   std::optional<st::running> r;

@@ -40,7 +40,9 @@ class machine {
   virtual void wait_left(std::chrono::steady_clock::time_point) = 0;
   /// Throws what the stream has failed with.
   virtual void rethrow() = 0;
-  /// Throws would_deadlock on a thread that runs one of the stream's stages: it would wait for itself.
+  /// Throws runtime_stopped in a child by fork.
+  virtual void check_process() const = 0;
+  /// The same, and throws would_deadlock on a thread that runs one of the stream's stages: it would wait for itself.
   virtual void check_wait(const std::string& input) const = 0;
   /// Ends the stream: an input had no room, and its edge is to fail then.
   virtual void overrun(const std::string& input) noexcept = 0;

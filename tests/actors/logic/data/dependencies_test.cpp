@@ -26,7 +26,7 @@ class dependencies : public testing::Test {
   task_record& on(array_core& a, access_mode mode, const box4& where) { return world.submitted({{&a, mode, where}}); }
   std::size_t successors_of(task_record& t) {
     std::size_t n = 0;
-    world.deps.each_successor(t, [&](task_record&, bool) { ++n; });
+    world.deps.graph().each_successor(t, [&](task_record&, bool) { ++n; });
     return n;
   }
   graph_world world;
@@ -451,16 +451,16 @@ TEST_F(dependencies, looks_at_no_record_from_before_forget_all) {
   world.complete(w);
   on(a, reads, line(0, 4));
   world.complete_all();
-  world.deps.forget_all();
+  world.deps.graph().forget_all();
   w.sequence = old.sequence;  // what the memory happens to hold now
-  EXPECT_FALSE(world.deps.alive(old));
+  EXPECT_FALSE(world.deps.graph().alive(old));
   EXPECT_TRUE(world.is_ready(on(a, writes, line(0, 4))));
 }
 
 TEST_F(dependencies, orders_tasks_after_forget_all_as_before) {
   array_core& a = world.array({4}, {4});
   world.complete(on(a, writes, line(0, 4)));
-  world.deps.forget_all();
+  world.deps.graph().forget_all();
   task_record& w = on(a, writes, line(0, 4));
   task_record& r = on(a, reads, line(0, 4));
   EXPECT_FALSE(world.is_ready(r));
@@ -589,10 +589,10 @@ TEST_F(dependencies, finds_a_path_of_unfinished_tasks_and_none_where_there_is_no
   task_record& middle = world.submitted({{&a, reads, line(0, 4)}, {&b, writes, line(0, 4)}});
   task_record& last = on(b, reads, line(0, 4));
   task_record& beside = on(a, reads, line(0, 4));
-  EXPECT_TRUE(world.deps.reaches(first, last));
-  EXPECT_TRUE(world.deps.reaches(middle, last));
-  EXPECT_FALSE(world.deps.reaches(last, first));
-  EXPECT_FALSE(world.deps.reaches(beside, last));
+  EXPECT_TRUE(world.deps.graph().reaches(first, last));
+  EXPECT_TRUE(world.deps.graph().reaches(middle, last));
+  EXPECT_FALSE(world.deps.graph().reaches(last, first));
+  EXPECT_FALSE(world.deps.graph().reaches(beside, last));
 }
 
 }  // namespace

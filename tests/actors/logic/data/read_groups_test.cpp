@@ -67,10 +67,10 @@ class read_groups_of_steps : public testing::Test {
   }
   std::size_t successors(task_record& t) {
     std::size_t n = 0;
-    world_.deps.each_successor(t, [&](task_record&, bool) { ++n; });
+    world_.deps.graph().each_successor(t, [&](task_record&, bool) { ++n; });
     return n;
   }
-  bool waits(task_record& later, task_record& earlier) { return world_.deps.reaches(earlier, later); }
+  bool waits(task_record& later, task_record& earlier) { return world_.deps.graph().reaches(earlier, later); }
 
   graph_world world_;
   std::vector<array_core*> even_, odd_;
@@ -376,7 +376,7 @@ TEST_P(read_groups_of_programs, order_what_must_be_in_order) {
       if (!meet(first.writes, next.reads) && !meet(first.writes, next.writes) && !meet(first.reads, next.writes))
         continue;
       ++pairs;
-      EXPECT_TRUE(world.deps.reaches(*first.task, *next.task)) << i << " and " << k;
+      EXPECT_TRUE(world.deps.graph().reaches(*first.task, *next.task)) << i << " and " << k;
     }
   EXPECT_GT(pairs, 100u);
   EXPECT_GT(grouped, 0u);

@@ -148,7 +148,9 @@ TEST(slots, that_nobody_has_are_for_one_thread_more_than_is_allowed_which_is_dis
   s.arrive(last, 1);
   EXPECT_TRUE(s.take(2, 1));
   EXPECT_EQ(s.state_of(last), thread_state::idle);
+  EXPECT_EQ(s.surplus(), last);
   EXPECT_TRUE(s.dismiss(last));
+  EXPECT_FALSE(s.surplus());
   s.give(2);
   s.add_again(last);
   s.arrive(last, 0);
