@@ -4,10 +4,12 @@
 #include "devices/host/spill_directory.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <ctime>
 #include <system_error>
 #include <utility>
 
@@ -19,6 +21,30 @@ namespace {
 
 std::string reason(int code) { return std::system_category().message(code); }
 
+/// Has the calling thread's writes beyond a limit of file sizes (`ulimit -f`) fail with EFBIG, instead of ending the
+/// process by SIGXFSZ.
+class no_size_signal {
+ public:
+  no_size_signal() {
+    sigemptyset(&size_);
+    sigaddset(&size_, SIGXFSZ);
+    sigset_t pending;
+    was_pending_ = ::sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
+    ::pthread_sigmask(SIG_BLOCK, &size_, &before_);
+  }
+  ~no_size_signal() {
+    const timespec at_once{};
+    if (!was_pending_) ::sigtimedwait(&size_, nullptr, &at_once);
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  no_size_signal(const no_size_signal&) = delete;
+  no_size_signal& operator=(const no_size_signal&) = delete;
+
+ private:
+  sigset_t size_, before_;
+  bool was_pending_ = false;
+};
+
 class directory_file final : public spill_file {
  public:
   directory_file(int fd, std::string directory) : fd_(fd), directory_(std::move(directory)) {}
@@ -27,6 +53,7 @@ class directory_file final : public spill_file {
   directory_file& operator=(const directory_file&) = delete;
 
   void write(std::uint64_t offset, const std::byte* from, std::size_t bytes) override {
+    const no_size_signal ignored;
     for (std::size_t done = 0; done != bytes;) {
       const ssize_t n = ::pwrite(fd_, from + done, bytes - done, static_cast<off_t>(offset + done));
       if (n < 0 && errno == EINTR) continue;
