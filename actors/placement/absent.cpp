@@ -9,6 +9,7 @@
 
 #include <troupe/error.hpp>
 
+#include "actors/execution/graph_part.hpp"
 #include "actors/execution/task_errors.hpp"
 #include "actors/logic/scheduling/device_pool.hpp"
 #include "actors/placement/placement.hpp"
@@ -43,6 +44,15 @@ std::exception_ptr placement::nobody_left(const task_record& t) const {
   return task_error(t, "", 0, std::make_exception_ptr(left), node.empty() ? left.code() : errc::task_failed);
 }
 
+// Returns the error of a part of a graph whose node is leaving.
+std::exception_ptr placement::part_left(const task_record& t) const {
+  std::string node;
+  for (const executor_facts& f : facts())
+    if (t.extra->executors.contains(f.id)) node = f.shown_name();
+  const error left(errc::node_lost, "node " + node + ", which is to run this part of the graph, is leaving");
+  return task_error(t, "", 0, std::make_exception_ptr(left), left.code());
+}
+
 std::exception_ptr placement::no_quantity(const task_record& t) const {
   std::string asks;
   for (const resource& r : t.extra->options.resources) asks += (asks.empty() ? "" : ", ") + r.name;
@@ -61,7 +71,9 @@ void placement::end_of_wait(task_record& t, const std::exception_ptr& why) {
 bool placement::wait_for_node(task_record& t, const std::exception_ptr& why) {
   if (!log_ || !t.extra || t.extra->options.executor_wait.count() <= 0 || t.extra->refusal || ending_.has_begun())
     return false;
-  if (t.kind != task_kind::call || !t.kernel->portable || !logic::may_name_nodes(t.extra->options.where)) return false;
+  if (t.kind != task_kind::call || !t.kernel->portable || is_graph_part(t) ||
+      !logic::may_name_nodes(t.extra->options.where))
+    return false;
   admission_.finished(t);
   const std::uint64_t now = clock_.ticks();
   const double ns = std::chrono::duration<double, std::nano>(t.extra->options.executor_wait).count();

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "actors/logic/data/array_core.hpp"
 #include "actors/logic/data/task_graph.hpp"
 
 namespace troupe::detail {

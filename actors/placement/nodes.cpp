@@ -24,6 +24,7 @@ void placement::leave_and_tell() {
 void placement::admit_node(executor& e, int slots, logic::edge_cost in, logic::edge_cost out, bool lends,
                            const std::vector<resource>& has) {
   turns_.take();
+  leaving_.erase(e.facts().id);
   admission_.add_node(e.facts().id, has);
   assignment_.restore(e.facts().id, slots);
   if (log_) log_->note_joined(e.facts().id);
@@ -54,6 +55,17 @@ std::size_t placement::fetch_home(const executor& e, std::span<const std::pair<a
 
 void placement::note_far(const executor& e, bool is) {
   with_turn([&] { chains_.note_far(e.facts().id, is); });
+}
+
+void placement::note_leaving(const executor& e) {
+  with_turn([&] {
+    leaving_.insert(e.facts().id);
+    assignment_.pause(e.facts().id, true);
+    admission_.look_again();
+    std::vector<task_record*> kept;
+    assignment_.drop_kept([&](task_record& t) { kept.push_back(&t); });
+    for (task_record* t : kept) assign(*t);
+  });
 }
 
 void placement::pause(const executor& e, bool paused) {

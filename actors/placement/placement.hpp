@@ -190,6 +190,9 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void report_not_saved(std::span<const std::pair<array_core*, std::uint32_t>>);
   /// Pauses a node, which is then given no new tasks, or (`false`) ends that.
   void pause(const executor&, bool);
+  /// Pauses a node that is leaving. Its parts of graphs that it has not begun fail at once: what it has begun may wait
+  /// for what other parts send, and these for them.
+  void note_leaving(const executor&);
   /// Notes for how long the tasks of other nodes will keep a node busy, as it has told.
   void know_others(const executor&, std::chrono::nanoseconds);
   /// Returns the load of this node. `owners`: the listeners of the tasks of other nodes, one for each node.
@@ -433,6 +436,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   bool wait_for_node(task_record&, const std::exception_ptr& why);
   void end_of_wait(task_record&, const std::exception_ptr& why);
   std::exception_ptr nobody_left(const task_record&) const;
+  std::exception_ptr part_left(const task_record&) const;
   std::exception_ptr no_quantity(const task_record&) const;
   // ---- balance.cpp
   void relieve_others(executor& idle);
@@ -456,6 +460,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
 
   // Owned by the holder of the turn, but for what others do with tasks that have ended (successors.hpp). In side turns
   // (side_turns.hpp) `aside_` is used, and assignment is asked for times.
+  logic::executor_set leaving_;  // nodes that take nothing more; also after they have gone, until others join there
   logic::dependencies deps_;
   side_orders aside_;
   side_policy side_policy_;

@@ -7,6 +7,7 @@
 
 #include <troupe/error.hpp>
 
+#include "actors/execution/graph_part.hpp"
 #include "actors/execution/task_errors.hpp"
 #include "actors/logic/data/directory.hpp"
 #include "actors/logic/data/reduction.hpp"
@@ -203,6 +204,7 @@ void placement::assign(task_record& t) {
   if (fates_.has_lost_inputs()) lose_overwritten_inputs(t);
   if (t.marks & mark_came_back) keep_from_others(t);
   look_up_scope(t);
+  if (!leaving_.empty() && is_graph_part(t) && (t.extra->executors - leaving_).empty()) return refuse(t, part_left(t));
   if (!executors_.has_devices() || assignment_.can_run(t) ||
       (!logic::admission::holds_elsewhere(t) && let_cores_run(t))) {
     (t.marks & mark_came_back) ? assignment_.assign_again(t) : assignment_.assign(t);

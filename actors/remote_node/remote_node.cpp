@@ -206,7 +206,7 @@ void node_actor::frame(std::span<const std::byte> bytes) {
     case wire::kind::leaving:
       if (!departure_.begin()) break;
       hold.unlock();
-      placement_.pause(*this, true);
+      placement_.note_leaving(*this);
       hold.lock();
       break;
     case wire::kind::not_sent:

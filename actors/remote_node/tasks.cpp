@@ -38,7 +38,8 @@ constexpr int attempts_max = 3;
 // Returns the error of a run of a graph's part of which a call has failed.
 std::exception_ptr call_error(const task_record& run, const std::string& node, const wire::task_end& e) {
   const auto cause = std::make_exception_ptr(error(e.code, e.text));
-  return run_error(run, std::make_exception_ptr(task_failed(e.code, e.text, e.root, node, e.root, e.attempts, cause)));
+  const errc code = e.attempts > 0 ? errc::task_failed : e.code;  // what a body throws is the cause
+  return run_error(run, std::make_exception_ptr(task_failed(code, e.text, e.root, node, e.root, e.attempts, cause)));
 }
 
 // Returns the access that was sent under that number, or null: those that only wait for other tasks are not sent.

@@ -8,6 +8,7 @@
 
 #include <troupe/error.hpp>
 
+#include "actors/execution/task_errors.hpp"
 #include "actors/wire/kernel_registry.hpp"
 #include "actors/wire/node_names.hpp"
 #include "runtime/cluster/node_set.hpp"
@@ -222,7 +223,10 @@ void node_set::part(const peer_ptr& p, const std::exception_ptr& why) {
   p->line->end();
   p->service->leave();
   for (const auto& g : node_services()) g->lost(name_of(p->line->peer().id));
-  graph_parts_->lost(name_of(p->line->peer().id), why);
+  graph_parts_->lost(name_of(p->line->peer().id),
+                     std::make_exception_ptr(
+                         error(failure_code(why), "node '" + p->line->peer().name +
+                                                      "', which has a part of the graph, is gone: " + text_of(why))));
   if (!p->place) return;
   engine_.kernels().offer(p->place->facts().id, {});
   p->place->lose(why);

@@ -47,7 +47,7 @@ executor_set resolve_node(const scope::node* n, std::span<const detail::executor
   executor_set set;
   for (const auto& e : all) {
     const bool fits = n->what == op::kind       ? e.kind == n->kind
-                      : n->what == op::executor ? e.name == n->name
+                      : n->what == op::executor ? e.name == n->name || (e.label && e.label->is(n->name))
                       : n->what == op::here     ? e.kind != device_kind::node
                       : n->what == op::at       ? e.label && e.label->is(n->name)
                                                 : e.kind != device_kind::cpu && e.kind != device_kind::node;
@@ -94,8 +94,8 @@ bool may_name_nodes_below(const scope::node* n) {
       return may_name_nodes_below(n->a.get()) && may_name_nodes_below(n->b.get());
     case op::kind:
       return n->kind == device_kind::node;
-    case op::executor:
-      return n->name.starts_with("node:");
+    case op::executor:  // others may be those of nodes
+      return !n->name.starts_with("cpu:");
     default:
       return n->what == op::at;
   }

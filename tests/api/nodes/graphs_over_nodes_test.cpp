@@ -72,12 +72,17 @@ constexpr auto hold = kernel<inout<word, 1>>("span.hold").on(cpu, [](task_contex
   while (!may_go && !c.stop_requested()) std::this_thread::yield();
   for (index_t i = a.lo(0); i < a.hi(0); ++i) a(i) += 1;
 });
+std::atomic<bool> has_begun{false};
+constexpr auto tell = kernel<inout<word, 1>>("span.tell").on(cpu, [](view<word, 1>) {
+  has_begun = true;
+  has_begun.notify_all();
+});
 constexpr auto total =
     kernel<in<word, 1>, red<word, 1>>("span.total").on(cpu, [](view<const word, 1> a, view<word, 1> t) {
       for (index_t i = a.lo(0); i < a.hi(0); ++i) t(0) += a(i);
     });
 constexpr auto unknown = kernel<inout<word, 1>>("span.not_offered").on(cpu, [](view<word, 1>) {});
-const offer offered{lean, blend, add, fragile, hold, total};
+const offer offered{lean, blend, add, fragile, hold, tell, total};
 
 task_options at(const std::string& node) { return {.where = node == "a" ? scope::here() : scope::at(node)}; }
 
@@ -482,6 +487,40 @@ TEST(graphs_over_nodes, a_node_that_dies_in_a_run_fails_it_and_later_ones) {
   }
   n.a.run(rest).get();
   EXPECT_EQ(contents(y), std::vector<word>(4, 1));
+}
+
+// What it has begun waits for another part, which comes after a part that it has not begun.
+TEST(graphs_over_nodes, a_node_that_leaves_does_not_wait_for_what_waits_for_it) {
+  several_nodes n(1);
+  auto x = n.a.filled({4}, tiles(4), word{0}), y = n.a.filled({4}, tiles(4), word{0}),
+       z = n.a.filled({4}, tiles(4), word{0}), u = n.a.filled({4}, tiles(4), word{0});
+  const graph one = n.a.record([&](recorder& r) { r.spawn(at("b"), add, update(x), word{1}); });
+  const graph two = n.a.record([&](recorder& r) {
+    r.spawn(at("b"), tell, update(u));
+    r.spawn(at("a"), blend, read(y), update(z), index_t{0});
+    r.spawn(at("b"), blend, read(z), update(u), index_t{0});
+  });
+  may_go = has_come = has_begun = false;
+  n.a.spawn(at("a"), hold, update(x));
+  has_come.wait(false);
+  const auto first = n.a.run(one);
+  n.a.spawn(at("a"), blend, read(x), update(y), index_t{0});
+  const auto second = n.a.run(two);
+  has_begun.wait(false);
+  bool complete = false;
+  std::thread leaves([&] { complete = n.b().shutdown(20s).complete; });
+  EXPECT_TRUE(test::comes_true([&] {
+    const auto all = n.a.query_cluster(1s).members;
+    return std::ranges::any_of(all, [](const auto& m) { return m.name == "b" && m.state == member_state::leaving; });
+  }));
+  may_go = true;
+  leaves.join();
+  EXPECT_TRUE(complete) << "it has waited for its limit";
+  for (const auto* f : {&first, &second}) {
+    const std::string why = text_of([&] { f->get(); });
+    EXPECT_NE(why.find("b, which is to run this part of the graph, is leaving"), std::string::npos) << why;
+  }
+  EXPECT_EQ(code_of([&] { (void)y.read(); }), errc::dependency_failed);
 }
 
 TEST(graphs_over_nodes, the_owner_may_end_while_a_run_waits_for_another_node) {
