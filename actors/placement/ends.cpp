@@ -38,7 +38,7 @@ void placement::refuse(task_record& t, std::exception_ptr why) {
 // Fails a task that has not begun, at the executor that was to run it.
 void placement::fail_unstarted(task_record& t, const std::exception_ptr& why) {
   fail(t,
-       task_error(t, t.kind == task_kind::host_access ? "host" : assignment_.facts()[t.executor].name, 0, why,
+       task_error(t, t.kind == task_kind::host_access ? "host" : assignment_.facts()[t.executor].shown_name(), 0, why,
                   failure_code(why)),
        true);
   retire_ended(t);
