@@ -98,8 +98,8 @@ void apply_now(engine& the_engine, task_record& t, const task_options& o) {
     e.executors = executors_in(the_engine, o.where);
     if (e.executors.empty())
       throw error(errc::no_executor,
-                  "task '" + name_of(t) + "': no executor is in the scope: widen it; there are: " +
-                      logic::names_of(the_engine.placement_actor().all(), facts) +
+                  "task '" + name_of(t) + "': no executor is in the scope" + logic::names_in(o.where) +
+                      ": widen it; there are: " + logic::names_of(the_engine.placement_actor().all(), facts) +
                       (logic::names_absent_devices(o.where, facts) ? hint_of_devices(the_engine) : ""));
     if (t.kernel && (e.executors & the_engine.placement_actor().able_to_run(*t.kernel)).empty())
       check_kernel(the_engine, t);

@@ -101,11 +101,13 @@ bool may_name_nodes_below(const scope::node* n) {
   }
 }
 
-void name_nodes_below(const scope::node* n, std::string& text) {
+void add_names_below(const scope::node* n, bool executors, std::string& text) {
   if (!n) return;
-  if (n->what == scope::node::op::at) text += (text.empty() ? "node " : ", node ") + n->name;
-  name_nodes_below(n->a.get(), text);
-  name_nodes_below(n->b.get(), text);
+  const bool is_node = n->what == scope::node::op::at;
+  if (is_node || (executors && n->what == scope::node::op::executor))
+    text += (text.empty() ? "" : ", ") + std::string(is_node ? "node " : "executor ") + n->name;
+  add_names_below(n->a.get(), executors, text);
+  add_names_below(n->b.get(), executors, text);
 }
 }  // namespace
 
@@ -113,8 +115,14 @@ bool may_name_nodes(const scope& s) { return may_name_nodes_below(s.root()); }
 
 std::string nodes_named_in(const scope& s) {
   std::string text;
-  name_nodes_below(s.root(), text);
+  add_names_below(s.root(), false, text);
   return text;
+}
+
+std::string names_in(const scope& s) {
+  std::string text;
+  add_names_below(s.root(), true, text);
+  return text.empty() ? text : " (" + text + ")";
 }
 
 executor_set resolve(const scope& s, std::span<const detail::executor_facts> all) {

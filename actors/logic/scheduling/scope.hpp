@@ -29,6 +29,8 @@ bool names_absent_devices(const scope&, std::span<const detail::executor_facts>)
 bool may_name_nodes(const scope&);
 /// Returns the nodes that the scope names, as "node b, node c".
 std::string nodes_named_in(const scope&);
+/// Returns the executors and nodes that the scope names, as " (executor cpu:1, node b)"; empty if it names none.
+std::string names_in(const scope&);
 /// Returns the executors whose kind has a bit in `kinds`.
 executor_set with_body(unsigned char kinds, std::span<const detail::executor_facts>);
 /// Returns the executors that have a body of the kernel and can run it.

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <vector>
 
 #include "actors/logic/scheduling/scope.hpp"
@@ -40,6 +41,26 @@ TEST(scope, of_an_unknown_name_is_nobody) {
   EXPECT_TRUE(names(scope::executor("cpu:9")).empty());
   EXPECT_TRUE(names(scope::executor("")).empty());
   EXPECT_FALSE(scope::executor("cpu:9").is_any());
+}
+
+TEST(scope, of_an_executor_takes_the_name_of_a_node_as_it_is_listed) {
+  auto facts = machine();
+  detail::executor_facts& node = facts.emplace_back();
+  node.id = 4;
+  node.name = "node:0";
+  node.kind = device_kind::node;
+  node.label = std::make_shared<detail::node_label>();
+  node.label->set("b");
+  EXPECT_EQ(node.shown_name(), "b");
+  for (const char* name : {"b", "node:0"}) EXPECT_EQ(resolve(scope::executor(name), facts), executor_set{4}) << name;
+  EXPECT_TRUE(logic::may_name_nodes(scope::executor("b")));
+  EXPECT_FALSE(logic::may_name_nodes(scope::executor("cpu:0")));
+}
+
+TEST(scope, tells_what_it_names) {
+  EXPECT_EQ(logic::names_in(scope::executor("cpu:1") | scope::at("b")), " (executor cpu:1, node b)");
+  EXPECT_EQ(logic::nodes_named_in(scope::executor("cpu:1") | scope::at("b")), "node b");
+  EXPECT_EQ(logic::names_in(scope::gpu()), "");
 }
 
 TEST(scope, names_devices_that_are_not_there_only_where_there_are_none) {
