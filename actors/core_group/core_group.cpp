@@ -128,6 +128,7 @@ unplaced_load group_actor::unplaced() const {
     const worker::holding& h = w.holds();
     if (h.slots.load(std::memory_order_relaxed) == 0 || !h.early.load(std::memory_order_relaxed)) return;
     ++all.tasks;
+    ++all.running;
     all.ns += h.predicted_ns.load(std::memory_order_relaxed);
   });
   return all;

@@ -94,15 +94,21 @@ void placement::know_others(const executor& e, std::chrono::nanoseconds busy) {
 load_report placement::load(std::span<const task_listener* const> owners) {
   load_report r;
   std::size_t queued = 0;
-  for (const executor* e : executors_.all()) {
-    if (e->facts().kind == device_kind::node) continue;
+  unplaced_load unplaced;
+  for (const executor* e : executors_.near()) {
     r.slots += e->facts().slots;
     queued += e->unstarted();
+    const unplaced_load own = e->unplaced();
+    unplaced.tasks += own.tasks;
+    unplaced.running += own.running;
+    unplaced.ns += own.ns;
   }
   with_turn([&] {
-    const logic::assignment::load all = assignment_.given();
-    const auto running =
-        std::max<std::int64_t>(0, static_cast<std::int64_t>(all.tasks) - static_cast<std::int64_t>(queued));
+    logic::assignment::load all = assignment_.given();
+    all.ns += unplaced.ns;
+    const auto placed = static_cast<std::int64_t>(all.tasks),
+               placed_queued = static_cast<std::int64_t>(queued) - (unplaced.tasks - unplaced.running);
+    const auto running = std::max<std::int64_t>(0, placed - placed_queued) + unplaced.running;
     r.busy = static_cast<int>(std::min<std::int64_t>(running, r.slots));
     for (const task_listener* o : owners) {
       const float ns = std::max(0.0f, all.ns - assignment_.given(o).ns) / static_cast<float>(std::max(1, r.slots));

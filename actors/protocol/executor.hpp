@@ -31,7 +31,8 @@ struct waiting_load {
 /// Early tasks (protocol/successors.hpp) that an executor has: placement has not given them to it.
 struct unplaced_load {
   int tasks = 0;
-  float ns = 0;  // their predicted time
+  float ns = 0;     // their predicted time
+  int running = 0;  // of the tasks
 };
 
 class executor {

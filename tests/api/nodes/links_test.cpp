@@ -142,6 +142,31 @@ TEST(nodes_links, a_member_says_what_it_has_and_what_it_has_to_do) {
   }));
 }
 
+// What only its own cores can run, and a task before it has released, was never given to them by placement.
+TEST(nodes_links, a_member_counts_what_it_does_for_itself) {
+  several_nodes n(1);
+  troupe::runtime& b = n.b();
+  const auto x = b.filled<long>({4}, troupe::tiles(4), 0);
+  const auto works = [](troupe::view<long, 1> v, bool waits) {
+    ++v(0);
+    if (waits) held.wait(true);
+  };
+  for (int i = 0; i < 64; ++i) b.spawn(works, troupe::update(x), false);  // its time is known then
+  b.wait_all();
+  held = true;
+  for (int i = 0; i < 3; ++i) b.spawn(works, troupe::update(x), false);
+  const auto last = b.spawn(works, troupe::update(x), true);
+  EXPECT_TRUE(comes_true([&] {
+    const cluster_report r = n.a.query_cluster(10s);
+    const member_report* m = member(r, "b");
+    return m && m->busy == 1 && m->queued == 0;
+  }));
+  held = false;
+  held.notify_all();
+  last.get();
+  EXPECT_EQ(x.read()(0), 68);
+}
+
 // Node c has given b work: a knows of it, and has given b nothing.
 TEST(nodes_links, a_node_that_is_busy_for_others_is_taken_for_busy) {
   several_nodes n;
