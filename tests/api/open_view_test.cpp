@@ -120,6 +120,15 @@ TEST_F(open_view, leaves_what_a_task_before_a_refused_access_writes) {
   EXPECT_EQ(a.read()(0), 2);
 }
 
+TEST_F(open_view, leaves_what_a_task_that_failed_before_a_refused_access_has_read) {
+  auto v = a.read();
+  const auto f = rt.spawn([](cints, ints) { throw std::runtime_error("no"); }, read(a), update(b));
+  EXPECT_EQ(code_of([&] { (void)a.write(); }), errc::would_deadlock);
+  v.close();
+  f.wait();
+  EXPECT_EQ(a.read()(0), 1);
+}
+
 TEST_F(open_view, leaves_the_error_of_a_task_before_a_refused_access) {
   auto v = a.read();
   rt.spawn([](ints) { throw std::runtime_error("no"); }, update(a));

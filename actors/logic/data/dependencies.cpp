@@ -26,6 +26,11 @@ using detail::link_mode;
 namespace {
 constexpr bool reads_in(access_mode m) { return m == access_mode::read || m == access_mode::update; }
 constexpr bool writes_in(access_mode m) { return m == access_mode::write || m == access_mode::update; }
+
+// True of a view of the program's. Those of a node service bring what others have written: if they fail, it is missing.
+bool is_view(const task_record& t) {
+  return t.kind == detail::task_kind::host_access && !(t.extra && t.extra->listener);
+}
 }  // namespace
 
 // ---- ordering a new task --------------------------------------------------------------------------------------------
@@ -67,7 +72,7 @@ void dependencies::order_accesses(task_record& task, std::vector<task_record*>& 
     }
     if (open_of(*x.array)) combine(*x.array, made);
     const bool reads = reads_in(x.mode), writes = writes_in(x.mode);
-    if (task.kind == detail::task_kind::host_access && writes && has_value(task, x)) x.link = link_mode::data;
+    if (writes && is_view(task) && has_value(task, x)) x.link = link_mode::data;
     if (!x.where) {
       tile_history& s = state_of(*x.array, x.tile);
       if (!s.parts) {
@@ -431,7 +436,7 @@ void dependencies::each_piece(const access& x, F&& f) {
   });
 }
 
-// True if all that a host access is to write has been written and is not in error. It comes directly after those that
+// True if all that a view is to write has been written and is not in error. It comes directly after those that
 // write it still: should one of them fail, that is not so any more (see `retire`).
 bool dependencies::has_value(task_record& task, const access& x) {
   bool has = true;
@@ -451,16 +456,20 @@ bool dependencies::has_value(task_record& task, const access& x) {
   return has;
 }
 
-// True of a host access that was never granted and leaves what it was to write as it was, though it has failed itself.
+// True of a view that was never granted and leaves what it was to write as it was, though it has failed itself.
 bool dependencies::leaves_all_as_it_was(const task_record& t) {
-  return t.kind == detail::task_kind::host_access && !(t.marks & detail::mark_open) &&
-         t.measured_ns != detail::never_ran && t.accesses[0].link == link_mode::data;
+  return is_view(t) && !(t.marks & detail::mark_open) && t.measured_ns != detail::never_ran &&
+         t.accesses[0].link == link_mode::data;
 }
 
-// Notes at host accesses that a task before them has failed: what they were to write is not as it was.
-void dependencies::note_failure_at_accesses(const task_record& failed) {
-  graph_.each_successor(failed, [](task_record& next, bool) {
-    if (next.kind == detail::task_kind::host_access) next.accesses[0].link = link_mode::none;
+// Notes at views that a task before them has failed: what they were to write is not as it was.
+void dependencies::note_failure_at_views(const task_record& failed) {
+  graph_.each_successor(failed, [&](task_record& next, bool) {
+    if (!is_view(next)) return;
+    access& x = next.accesses[0];
+    if (std::any_of(failed.accesses, failed.accesses + failed.access_count,
+                    [&](const access& w) { return w.array == x.array && w.mode != access_mode::read; }))
+      x.link = link_mode::none;
   });
 }
 
@@ -493,13 +502,7 @@ void dependencies::poison_outputs(task_record& task) {
         if (f.writes && f.task.task == &task && f.task.sequence == task.sequence) f.poison = task.error;
       });
     };
-    if (!x.where) {
-      mark(state_of(*x.array, x.tile));
-    } else {
-      each_touched(*x.where, [&](const box4& b) {
-        x.array->each_tile(b, [&](std::uint32_t t, const box4&) { mark(state_of(*x.array, t)); });
-      });
-    }
+    each_piece(x, [&](tile_history& s, const box4&, const box4&) { mark(s); });
   }
 }
 

@@ -76,14 +76,14 @@ class dependencies {
 
   /// Removes a finished task from the graph. Calls `ready(successor)` for each successor whose last predecessor this
   /// was, and `fewer(successor)` for each that waits for others still. A failed task (`error` set) fails its data
-  /// successors and poisons its outputs, but not a host access that was never granted where all it was to write had a
-  /// value: nothing has been done to that.
+  /// successors and poisons its outputs, but not a view of the program's that was never granted where all it was to
+  /// write had a value: nothing has been done to that.
   template <class Ready, class Fewer>
   void retire(task_record& task, Ready&& ready, Fewer&& fewer) {
     const bool failed = task.error && !leaves_all_as_it_was(task);
     if (failed) {
       poison_outputs(task);
-      note_failure_at_accesses(task);
+      note_failure_at_views(task);
     }
     graph_.retire(
         task, failed, [&](task_record& next) { fail_successor(task, next); }, std::forward<Ready>(ready),
@@ -113,7 +113,7 @@ class dependencies {
   template <class F>
   void each_piece(const access&, F&&);
   bool has_value(task_record&, const access&);
-  void note_failure_at_accesses(const task_record& failed);
+  void note_failure_at_views(const task_record& failed);
   static bool leaves_all_as_it_was(const task_record&);
   void poison_outputs(task_record&);
   void fail_successor(const task_record& failed, task_record& next);
