@@ -31,8 +31,8 @@ class executor_list {
   std::span<executor* const> near() const { return near_; }
   /// True if some executor has memory of its own.
   bool has_devices() const { return has_devices_; }
-  /// True if all cores are one executor, the first one, beside devices and nodes at most, and host memory has no budget:
-  /// there is nothing to decide about tasks that use host memory on cores.
+  /// True if all cores are one executor, the first one, beside devices and nodes at most, and host memory has no
+  /// budget: there is nothing to decide about tasks that use host memory on cores.
   bool has_one_group() const {
     return groups_ == 1 && all_.front()->facts().space == host_space && !has_budget_;
   }

@@ -47,7 +47,7 @@ class task_graph {
   task_graph(const task_graph&) = delete;
   task_graph& operator=(const task_graph&) = delete;
 
-  // ---- numbers --------------------------------------------------------------------------------------------------------
+  // ---- numbers ------------------------------------------------------------------------------------------------------
 
   std::uint64_t next_number() { return series_ << detail::series_at | ++number_; }
   /// Returns the last number that was given, without its series.
@@ -73,7 +73,7 @@ class task_graph {
   /// Forgets every record, so that their memory may be freed. Call it only when no task is unfinished.
   void forget_all() { floor_ = number_; }
 
-  // ---- edges ----------------------------------------------------------------------------------------------------------
+  // ---- edges --------------------------------------------------------------------------------------------------------
 
   /// Begins to link a task that has its number. An early successor (mark_early) does not become ready before `end`,
   /// whatever ends meanwhile. Forgets one for which `end` was not called, as an error was thrown.
@@ -106,7 +106,7 @@ class task_graph {
   /// The same; with null for `to`: true if a path leads to any task that a thread may wait for.
   bool reaches(task_record& from, const task_record* to) const;
 
-  // ---- ends -----------------------------------------------------------------------------------------------------------
+  // ---- ends ---------------------------------------------------------------------------------------------------------
 
   /// Takes a finished task out. Calls `fail(successor)` for those that read what it was to write, if it has `failed`,
   /// then `ready(successor)` for each successor whose last predecessor this was, and `fewer(successor)` for each that
@@ -134,7 +134,7 @@ class task_graph {
   /// Takes back the blocks of a task that has retired without a turn, once no turn can add any. Any thread.
   void forget_blocks(task_record& task) { blocks_.give_outside(std::exchange(task.more_successors, nullptr)); }
 
-  // ---- notes ----------------------------------------------------------------------------------------------------------
+  // ---- notes --------------------------------------------------------------------------------------------------------
 
   /// An edge: `to` waits for `from`; with `data` it reads what `from` writes, and fails with it.
   struct edge {
