@@ -56,7 +56,8 @@ placement::data_verdict placement::judge_data(task_record& t) {
   if (!waits && host_memory_) waits = host_memory_->must_wait(t);
   chains_.forget_edges();  // the tasks linked here do not count as ahead
   if (waits) return {.waits = true};
-  if (log_) log_->note_overwriting(t, where);
+  // The end of an early task is not told: its tiles are at home before and afterwards, of the version that they had.
+  if (log_ && !(t.marks & mark_early)) log_->note_overwriting(t, where);
   if (executors_.has_devices()) transfers_.leaves(t, where, node);
   return {};
 }

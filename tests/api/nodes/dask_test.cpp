@@ -301,6 +301,23 @@ TEST(nodes_dask, t6_ten_results_whose_node_is_gone_still_add_up_to_55_three_time
   }
 }
 
+TEST(nodes_dask, t6_what_lost_results_were_made_of_may_be_of_tasks_that_were_released_early) {
+  nodes_apart n;
+  runtime& a = n.a;
+  const auto known = a.filled<long>({1}, tiles(1), 0);
+  for (int i = 0; i < 64; ++i) a.spawn({.where = scope::here()}, add, update(known), 1L);  // its time is known then
+  a.wait_all();
+  const auto results = a.filled<long>({10}, tiles(1), 0);
+  for (long i = 0; i < 30; ++i)
+    a.spawn({.where = scope::here()}, add, update(results.sub(box<1>{{i % 10}, {i % 10 + 1}})), i % 10 + 1);
+  a.for_each(on("b"), grid(10), add, update(results), 1L);
+  a.wait_all();
+  n.part();
+  const auto sum = a.filled<long>({1}, tiles(1), 0L);
+  a.for_each(grid(10), total, read(results), reduce(sum, std::plus<>(), 0L));
+  EXPECT_EQ(sum.read()(0), 3 * 55 + 10);
+}
+
 TEST(nodes_dask, t10_nodes_that_are_made_and_ended_all_the_while_change_no_result_of_an_array_job) {
   runtime a(node_options("a"));
   const index_t size = 200, tile = 25;
