@@ -363,7 +363,7 @@ void parking::carry_out() {
     threads_[s]->wake.notify_one();
   }
   e.roused.clear();
-  // Those that a crowd of waiting bodies needed end one after the other: each looks here for the next.
+  // Threads that a crowd of waiting bodies needed end one after the other: each looks here for the next.
   if (const auto s = book_.surplus(); s && !closed_ && !threads_[*s]->is_surplus) {
     threads_[*s]->is_surplus = true;
     threads_[*s]->wake.notify_one();

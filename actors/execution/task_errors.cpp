@@ -71,7 +71,7 @@ std::exception_ptr run_error(const task_record& run, const std::exception_ptr& o
                   : x.what();
     return std::make_exception_ptr(
         task_failed(x.code(), text, name, x.executor(), x.root_task(), x.attempts(), x.cause()));
-  } catch (const error& x) {  // a node with another part of the graph has gone
+  } catch (const error& x) {  // of a device, or of a node with another part of the graph
     const std::string name = name_of(run);
     return std::make_exception_ptr(
         task_failed(x.code(), "task '" + name + "' was broken off: " + x.what(), name, "", name, 1, of_call));

@@ -44,12 +44,13 @@ std::exception_ptr placement::nobody_left(const task_record& t) const {
   return task_error(t, "", 0, std::make_exception_ptr(left), node.empty() ? left.code() : errc::task_failed);
 }
 
-// Returns the error of a part of a graph whose node is leaving.
+// Returns the error of a part of a graph whose node is leaving, or has left.
 std::exception_ptr placement::part_left(const task_record& t) const {
   std::string node;
   for (const executor_facts& f : facts())
     if (t.extra->executors.contains(f.id)) node = f.shown_name();
-  const error left(errc::node_lost, "node " + node + ", which is to run this part of the graph, is leaving");
+  const error left(errc::node_lost,
+                   "node " + node + ", which is to run this part of the graph, is leaving or has left");
   return task_error(t, "", 0, std::make_exception_ptr(left), left.code());
 }
 

@@ -25,8 +25,8 @@ namespace troupe::logic {
 using detail::task_record;
 using detail::task_ref;
 
-/// Who waits for whom among tasks that have a number. Edges lead from lower to higher numbers. Those that carry data
-/// (from a writer to a reader) also carry failure; those that only order do not.
+/// The graph of tasks that have a number: who waits for whom. Edges lead from lower to higher numbers. Those that carry
+/// data (from a writer to a reader) also carry failure; those that only order do not.
 class task_graph {
  public:
   static constexpr std::uint64_t series_max = 127;
@@ -153,7 +153,7 @@ class task_graph {
   void note_predecessors(std::vector<edge>* to) { predecessors_ = to; }
 
  private:
-  // What is added to the count of an early successor while it is linked: it does not become ready meanwhile.
+  // The amount added to the count of an early successor while it is linked: it does not become ready meanwhile.
   static constexpr std::int32_t being_ordered = std::int32_t{1} << 30;
 
   // Takes one off the count of unfinished predecessors; true if it was the last.
