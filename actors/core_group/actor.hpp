@@ -10,6 +10,7 @@
 //   core_group.cpp  the executor interface, and the main loop of a thread
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -62,6 +63,7 @@ class group_actor final : public core_group,
   std::size_t unstarted() const override;
   float queued_ns() const override { return queue_.stealable_ns(); }
   unplaced_load unplaced() const override;
+  int slots_in_use() const override;
   void report_ended() override;
   std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override;
 
@@ -129,12 +131,13 @@ class group_actor final : public core_group,
   // it makes no difference whether they are shared as tiny ones; see logic::sharing_trial.
   static constexpr std::uint64_t tasks_between_counts = 256;
   static constexpr std::chrono::nanoseconds tiny = std::chrono::microseconds(1);
-  // Work for which one sleeping thread is woken.
-  static constexpr float wake_worth_ns = 10'000.0f;
+  float wake_up_ns() const { return static_cast<float>(parking_.wake_up()) * static_cast<float>(tick_ns_); }
+  // Work for which one sleeping thread is woken: a part of what a wake-up takes here, within limits, as one that took
+  // long may have waited for a core.
+  float wake_worth_ns() const { return std::clamp(wake_up_ns() / 3, 3'000.0f, 30'000.0f); }
+  float wake_worth_ticks() const { return wake_worth_ns() / static_cast<float>(tick_ns_); }
   // Time for which a thread that polls the network looks away.
-  float moment_ns() const {
-    return outside::moment_ns(static_cast<float>(parking_.wake_up()) * static_cast<float>(tick_ns_));
-  }
+  float moment_ns() const { return outside::moment_ns(wake_up_ns()); }
   std::uint64_t ticks_of(std::chrono::nanoseconds t) const {
     return static_cast<std::uint64_t>(static_cast<double>(t.count()) / tick_ns_);
   }
@@ -204,7 +207,6 @@ class group_actor final : public core_group,
   void* const idle_context_;
   const double tick_ns_;
   const std::uint64_t spin_ticks_;
-  const float wake_ticks_;  // of work for which a sleeping thread is woken
   const int usable_cores_;
   const bool may_move_;  // threads to other cores
   const std::uint64_t stuck_ticks_;

@@ -36,7 +36,6 @@ group_actor::group_actor(core_group_options o, placement& p, wait_table& b, open
       idle_context_(context),
       tick_ns_(ns_per_tick()),
       spin_ticks_(static_cast<std::uint64_t>(static_cast<double>(options_.spin.count()) / tick_ns_)),
-      wake_ticks_(static_cast<float>(wake_worth_ns / tick_ns_)),
       usable_cores_(options_.usable_cores != 0 ? options_.usable_cores : options_.facts.slots),
       may_move_(options_.cores.empty() && usable_cores_ > 1),
       stuck_ticks_(ticks_of(stuck)),
@@ -128,10 +127,15 @@ unplaced_load group_actor::unplaced() const {
     const worker::holding& h = w.holds();
     if (h.slots.load(std::memory_order_relaxed) == 0 || !h.early.load(std::memory_order_relaxed)) return;
     ++all.tasks;
-    ++all.running;
     all.ns += h.predicted_ns.load(std::memory_order_relaxed);
   });
   return all;
+}
+
+int group_actor::slots_in_use() const {
+  int n = 0;
+  threads_.each([&](const worker& w) { n += w.slots_in_use(); });
+  return std::min(n, facts().slots);
 }
 
 void group_actor::report_ended() {
@@ -254,7 +258,7 @@ bool group_actor::stops_looking(worker& self) {
   self.search.looks_since = 0;
   lookers_.fetch_sub(1, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // a thread that queues work reads the count afterwards
-  return stopping_.load(std::memory_order_relaxed) || queue_.stealable_ns() < wake_worth_ns;
+  return stopping_.load(std::memory_order_relaxed) || queue_.stealable_ns() < wake_worth_ns();
 }
 
 void group_actor::open_lane(worker& w, bool helps) {

@@ -115,7 +115,7 @@ void group_actor::finish_run(worker& self, graph_run& g, graph_run::hand& mine, 
   }
   for (std::uint32_t node; !g.is_over();)
     if (next_node(self, g, mine, node))
-      g.finished(mine, node, self.run_node(g, node), wake_ticks_);
+      g.finished(mine, node, self.run_node(g, node), wake_worth_ticks());
     else if (!g.is_over())
       await_nodes(self, g);
 }
@@ -129,12 +129,12 @@ void group_actor::run_nodes(worker& self, graph_run& g, graph_run::hand& mine, b
       try {
         fine = self.run_node(g, node);
       } catch (...) {  // the thread ends, but the nodes that it has taken are no other thread's
-        g.finished(mine, node, false, wake_ticks_);
+        g.finished(mine, node, false, wake_worth_ticks());
         finish_run(self, g, mine, owner);
         self.hands = mine.outer;
         throw;
       }
-      if (g.finished(mine, node, fine, wake_ticks_) == graph_run::wake_hint::nodes_for_others) call_for_nodes(g);
+      if (g.finished(mine, node, fine, wake_worth_ticks()) == graph_run::wake_hint::nodes_for_others) call_for_nodes(g);
       if (g.is_awaited() || ++self.minding.nodes >= nodes_between_looks) move_stuck(self);
       if (!parking_.slot_wanted()) continue;
       // A body that has waited goes on first, as between plain tasks.

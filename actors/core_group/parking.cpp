@@ -38,6 +38,7 @@ parking::woken parking::park(thread& self) {
     return woken::to_work;
   }
   while (book_.state_of(self.seat) != slots::thread_state::awake) {
+    wake_others(self, hold);
     self.is_surplus = false;
     if (!closed_) self.dismissed = book_.dismiss(self.seat);
     if (closed_ || self.dismissed) {
@@ -50,6 +51,7 @@ parking::woken parking::park(thread& self) {
     else
       stay_idle(self, hold);
   }
+  wake_others(self, hold);
   self.look_again = {};
   self.coming = self.is_surplus = false;
   self.roused_at = 0;
@@ -135,14 +137,24 @@ void parking::rouse(thread& t) {
   t.looks.set(t.roused_at, -1);  // the kernel has not said where
 }
 
-// Learns what a wake-up takes from one that has just ended. A single one that took very long, because the core was
-// somebody else's, moves the mean little.
+// Learns what a wake-up takes from one that has just ended: the first is believed, of the later ones the mean of eight
+// or so. A single one that took very long, because the core was somebody else's, moves the mean little.
 void parking::note_woken(thread& self) {
   const std::uint64_t since = std::exchange(self.roused_at, 0);
   if (since == 0) return;
   const std::uint64_t mean = wake_up_.load(std::memory_order_relaxed);
   const std::uint64_t took = std::min(ticks() - since, 4 * mean);
-  wake_up_.store(mean - mean / 8 + took / 8 + 1, std::memory_order_relaxed);
+  if (woken_ < 8) ++woken_;
+  wake_up_.store(mean - mean / woken_ + took / woken_ + 1, std::memory_order_relaxed);
+}
+
+// Wakes the sleepers that the thread that woke this one has left to it.
+void parking::wake_others(thread& self, std::unique_lock<std::mutex>& hold) {
+  const std::size_t n = std::exchange(self.to_wake, 0);
+  if (n == 0) return;
+  hold.unlock();
+  wake(n, nearness::far);
+  hold.lock();
 }
 
 void parking::ended(const thread& self) {
@@ -273,35 +285,34 @@ int parking::spares_due() {
 
 // Notifies the chosen threads after the lock is free again: one may start at once on this core.
 void parking::wake(std::size_t n, nearness where) {
+  if (n == 0) return;
   const int here = devices::current_cpu();
-  while (n != 0) {
-    std::array<thread*, 16> chosen;
-    std::size_t count = 0;
-    {
-      std::lock_guard hold(lock_);
-      if (where == nearness::near && book_.called() >= n) return;
-      // A thread that was called to this core and has not come yet waits for the waker to leave the core.
-      const bool pending = std::ranges::any_of(threads_, [&](const thread* t) { return t->coming && t->cpu == here; });
-      const bool stay = where == nearness::near && !pending;
-      const auto call = [&](bool any) {
-        for (std::size_t i = book_.asleep().size(); i-- != 0 && count < std::min(n, chosen.size());) {
-          thread* const t = threads_[book_.asleep()[i]];
-          if (!any && (t->cpu == here) != stay) continue;
-          book_.call(t->seat);
-          rouse(*t);
-          chosen[count++] = t;
-        }
-      };
-      call(false);
-      call(true);
-      book_.done().roused.clear();
-      if (count < std::min(n, chosen.size())) book_.call_next(n - count);
-      publish();
-    }
-    for (std::size_t i = 0; i < count; ++i) chosen[i]->wake.notify_one();
-    if (count < chosen.size()) return;
-    n -= count;
+  std::array<thread*, wakes_of_one> chosen;
+  std::size_t count = 0;
+  {
+    std::lock_guard hold(lock_);
+    if (where == nearness::near && book_.called() >= n) return;
+    // A thread that was called to this core and has not come yet waits for the waker to leave the core.
+    const bool pending = std::ranges::any_of(threads_, [&](const thread* t) { return t->coming && t->cpu == here; });
+    const bool stay = where == nearness::near && !pending;
+    const auto call = [&](bool any) {
+      for (std::size_t i = book_.asleep().size(); i-- != 0 && count < std::min(n, chosen.size());) {
+        thread* const t = threads_[book_.asleep()[i]];
+        if (!any && (t->cpu == here) != stay) continue;
+        book_.call(t->seat);
+        rouse(*t);
+        chosen[count++] = t;
+      }
+    };
+    call(false);
+    call(true);
+    book_.done().roused.clear();
+    const std::size_t others = std::min(n - count, book_.asleep().size());
+    for (std::size_t i = 0; i < others; ++i) ++chosen[i % count]->to_wake;
+    if (count + others < n) book_.call_next(n - count - others);
+    publish();
   }
+  for (std::size_t i = 0; i < count; ++i) chosen[i]->wake.notify_one();
 }
 
 void parking::keep_watch() {

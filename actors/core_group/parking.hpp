@@ -75,12 +75,17 @@ class parking {
     logic::slots::seat seat = nowhere;
     bool coming = false;          // it has been roused and is not here yet
     bool is_surplus = false;      // it sleeps without a slot and is to end, unless something has come for it
+    std::size_t to_wake = 0;      // sleepers that it is to wake once it has woken itself
     std::uint64_t roused_at = 0;  // ticks; 0: not, or it has come
     int cpu = -1;                 // the core on which it went to sleep
     std::condition_variable wake;
   };
 
-  /// `wake_up`: ticks that a wake-up is thought to take until some have been seen.
+  /// A thread wakes so many sleepers itself: each takes the time of a system call, and where more are to be woken the
+  /// last would wait longer for that than for a thread that has been woken to wake it.
+  static constexpr std::size_t wakes_of_one = 8;
+
+  /// `wake_up`: ticks that a wake-up is thought to take until one has been seen.
   parking(int slots, int spares_max, wake_conditions& world, std::uint64_t wake_up)
       : slots_(slots), world_(world), wake_up_(wake_up), book_(spares_max, slots) {}
 
@@ -129,7 +134,7 @@ class parking {
   std::size_t take_unstarted(task_record** room, std::size_t n, const std::function<bool(const task_record&)>& wanted);
   /// Returns how many spares are due after calls that do not return it; they count as made.
   int spares_due();
-  /// Wakes `n` sleepers to look for work.
+  /// Wakes `n` sleepers to look for work: the first itself, which wake the others.
   void wake(std::size_t n, nearness);
   /// Makes sure that a sleeper looks up now and then: there is work that a thread which is awake should see to.
   void keep_watch();
@@ -156,6 +161,7 @@ class parking {
   int take_spares() { return std::exchange(book_.done().spares, 0); }
   void look_after(logic::slots::seat);
   void rouse(thread&);
+  void wake_others(thread&, std::unique_lock<std::mutex>&);
   void note_woken(thread&);
   void tell_idleness();
   void sleep(thread&, std::unique_lock<std::mutex>&);
@@ -169,6 +175,7 @@ class parking {
   std::atomic<int> slots_wanted_{0};  // length of the line, and slots that are missing
   std::atomic<bool> napper_{false};
   std::atomic<std::uint64_t> wake_up_;  // written with lock_ held
+  std::uint64_t woken_ = 0;             // wake-ups that it has been learned from, while they are few; with lock_ held
 
   std::mutex lock_;  // guards everything below
   logic::slots book_;

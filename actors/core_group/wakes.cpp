@@ -77,7 +77,7 @@ void group_actor::call_threads_for_one(std::size_t number, attention who) {
 void group_actor::call_sleepers(std::size_t handed, attention who, float stealable_ns) {
   // A wake-up costs as much as hundreds of small tasks: it is sent for work that is worth one, or when no thread would
   // look otherwise.
-  const auto threads = std::min(static_cast<std::size_t>(stealable_ns / wake_worth_ns), handed);
+  const auto threads = std::min(static_cast<std::size_t>(stealable_ns / wake_worth_ns()), handed);
   if (threads != 0)
     owe_wake_ups(threads);
   else if (who == attention::nobody || awake_.load(std::memory_order_seq_cst) == 0)  // other groups do not look here

@@ -52,6 +52,7 @@ std::exception_ptr thread_ended(const task_record& t, const std::string& executo
 inline run_context& worker::enter(task_record& t, standing body, task_record* run) {
   if (static_cast<std::size_t>(depth_) == contexts_.size()) add_level();
   bodies_[static_cast<std::size_t>(depth_)] = body;
+  in_use_.store(body.slots, std::memory_order_relaxed);
   run_context& c = *contexts_[static_cast<std::size_t>(depth_++)];
   c.bind(t, run);
   return c;
@@ -59,6 +60,7 @@ inline run_context& worker::enter(task_record& t, standing body, task_record* ru
 
 void worker::show_slots(bool held) {
   const standing b = held && depth_ != 0 ? body() : standing{0};
+  in_use_.store(held && depth_ != 0 ? b.slots : 0, std::memory_order_relaxed);
   holds_.slots.store(b.since != 0 ? b.slots : 0, std::memory_order_relaxed);
   holds_.since.store(b.since, std::memory_order_relaxed);
   holds_.predicted_ns.store(b.predicted_ns, std::memory_order_relaxed);
@@ -90,17 +92,17 @@ bool worker::run(task_record& t) {
   // The task is listed as running before it is claimed, and the runtime's end is looked for afterwards: a thread that
   // ends all tasks, and then lists those that run, misses none whose body begins.
   running_.store(&c, std::memory_order_release);
-  const auto leave = [&] {
+  const auto end_body = [&] {
     running_.store(outer, std::memory_order_release);
-    --depth_;
+    leave();
   };
   if (!claim(t)) {  // cancelled meanwhile
-    leave();
+    end_body();
     await_fulfilled(t);
     return false;
   }
   if (at_.ended.load(std::memory_order_seq_cst)) {
-    leave();
+    end_body();
     at_.owner->refuse_claimed(t);
     return false;
   }
@@ -111,7 +113,7 @@ bool worker::run(task_record& t) {
     // The captures are destroyed before the task counts as done: a waiter may rely on that. Their destructors are
     // inside the task, and may wait as its body may.
     if (t.kind == task_kind::call && !t.body_gone) drop_body(t, at_.executor);
-    leave();
+    end_body();
     if (timed) show_slots(depth_ != 0);
     count(c, o);
     bump(counts_.busy_ticks, end - begin);
@@ -150,7 +152,7 @@ bool worker::run_node(graph_run& g, std::uint32_t n) {
     end_of_body = run_body(c, t);
   } catch (...) {
     g.fail(t.error);
-    --depth_;
+    leave();
     count(c, {});
     throw;
   }
@@ -158,7 +160,7 @@ bool worker::run_node(graph_run& g, std::uint32_t n) {
     g.fail(t.error);
     if (g.graph.part) g.graph.part->left_out(n);
   }
-  --depth_;
+  leave();
   if (begin) lane.add(t.id, begin, ticks(), name_of(t).c_str());
   count(c, end_of_body);
   return end_of_body.fine;

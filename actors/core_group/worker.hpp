@@ -106,6 +106,8 @@ class worker {
     std::atomic<bool> early{false};
   };
   const holding& holds() const { return holds_; }
+  /// The slots of the body that runs now, however short it is: none while it waits.
+  int slots_in_use() const { return in_use_.load(std::memory_order_relaxed); }
   struct counters {
     std::atomic<std::uint64_t> tasks{0}, failed{0}, busy_ticks{0}, bytes{0};
   };
@@ -151,6 +153,10 @@ class worker {
  private:
   void add_level();
   run_context& enter(task_record&, standing, task_record* run = nullptr);
+  void leave() {
+    --depth_;
+    in_use_.store(depth_ != 0 ? body().slots : 0, std::memory_order_relaxed);
+  }
   struct outcome {
     bool fine = false;
     int bodies = 1;  // that have run; all but the last have thrown
@@ -171,6 +177,7 @@ class worker {
   };
   question asked_;
   std::atomic<const run_context*> running_{nullptr};
+  std::atomic<int> in_use_{0};
   holding holds_;
   logic::sampling timed_;  // of the shortest bodies that are timed
   counters counts_;

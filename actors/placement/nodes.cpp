@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "actors/logic/data/directory.hpp"
 #include "actors/placement/placement.hpp"
@@ -94,22 +95,25 @@ void placement::know_others(const executor& e, std::chrono::nanoseconds busy) {
 load_report placement::load(std::span<const task_listener* const> owners) {
   load_report r;
   std::size_t queued = 0;
-  unplaced_load unplaced;
-  for (const executor* e : executors_.near()) {
-    r.slots += e->facts().slots;
-    queued += e->unstarted();
-    const unplaced_load own = e->unplaced();
-    unplaced.tasks += own.tasks;
-    unplaced.running += own.running;
-    unplaced.ns += own.ns;
+  float unplaced_ns = 0;
+  std::vector<std::pair<std::size_t, std::size_t>> devices;  // their numbers, and how many tasks each has not begun
+  for (std::size_t i = 0; i < executors_.size(); ++i) {
+    const executor& e = executors_[i];
+    if (e.facts().kind == device_kind::node) continue;
+    r.slots += e.facts().slots;
+    const std::size_t here = e.unstarted();
+    queued += here;
+    unplaced_ns += e.unplaced().ns;
+    if (e.facts().kind == device_kind::cpu)
+      r.busy += e.slots_in_use();
+    else
+      devices.emplace_back(i, here);
   }
   with_turn([&] {
     logic::assignment::load all = assignment_.given();
-    all.ns += unplaced.ns;
-    const auto placed = static_cast<std::int64_t>(all.tasks),
-               placed_queued = static_cast<std::int64_t>(queued) - (unplaced.tasks - unplaced.running);
-    const auto running = std::max<std::int64_t>(0, placed - placed_queued) + unplaced.running;
-    r.busy = static_cast<int>(std::min<std::int64_t>(running, r.slots));
+    all.ns += unplaced_ns;
+    for (const auto& [i, unstarted] : devices)
+      r.busy += std::clamp(assignment_.under_way(i) - static_cast<int>(unstarted), 0, executors_[i].facts().slots);
     for (const task_listener* o : owners) {
       const float ns = std::max(0.0f, all.ns - assignment_.given(o).ns) / static_cast<float>(std::max(1, r.slots));
       r.others.emplace_back(static_cast<std::int64_t>(ns));

@@ -124,7 +124,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   bool limits_size() const { return executors_.limits_memory(); }
   void check_size(const task_record&) const;
   /// True if threads that have run tasks may release early successors (protocol/successors.hpp): the cores are one
-  /// executor, there are no nodes and no budget, and the runtime does not end.
+  /// executor, host memory has no budget, and the runtime does not end.
   bool releases_early() const { return releases_early_.load(std::memory_order_relaxed); }
   /// True if they may release those of this task. Beside devices only if it is early itself: where its data is now is
   /// noted when it retires, and what comes after it may be for a device.

@@ -31,8 +31,7 @@ struct waiting_load {
 /// Early tasks (protocol/successors.hpp) that an executor has: placement has not given them to it.
 struct unplaced_load {
   int tasks = 0;
-  float ns = 0;     // their predicted time
-  int running = 0;  // of the tasks
+  float ns = 0;  // their predicted time
 };
 
 class executor {
@@ -97,6 +96,8 @@ class executor {
   /// Returns the load of early tasks that wait or run here. Left out are those of less than a microsecond, and what
   /// threads have taken and not begun, 80 us for each.
   virtual unplaced_load unplaced() const { return {}; }
+  /// Returns how many of a core group's slots have a body that runs.
+  virtual int slots_in_use() const { return 0; }
   /// Reports the ends of tasks that a thread has kept to itself, as it may be held up. Any thread.
   virtual void report_ended() {}
   /// True if a task of that kernel could begin at once. If not, the executor prepares the kernel in advance, as soon as

@@ -219,6 +219,8 @@ class assignment {
   double measured_ns(std::size_t i) const { return work_.measured_ns(i); }
   explanation explain(const detail::task_record&) const;
 
+  /// Number of tasks that executor i has been given and not finished.
+  int under_way(std::size_t i) const { return work_.under_way(i); }
   /// Load of tasks that core groups and devices (not nodes) have been given and not finished.
   using load = workload::load;
   load given() const { return work_.given(); }

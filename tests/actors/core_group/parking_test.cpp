@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -92,6 +93,36 @@ TEST(parking, wakes_as_many_as_are_called) {
   ASSERT_TRUE(l.all_sleep(3));
   EXPECT_EQ(l.worked, 5);
   EXPECT_GE(l.idle_told.load(), 1);
+}
+
+// More than one thread wakes itself; those that it wakes see to the others.
+TEST(parking, wakes_each_of_many_once) {
+  constexpr int many = 40;
+  static_assert(many > 3 * static_cast<int>(parking::wakes_of_one));
+  lot l(many);
+  int all = 0;
+  for (const int n : {many, 1, 9, 20, many - 1, many + 5, many}) {
+    ASSERT_TRUE(l.all_sleep(many));
+    l.parking_lot.wake(static_cast<std::size_t>(n), n % 2 == 0 ? parking::nearness::far : parking::nearness::near);
+    all += std::min(n, many);
+    ASSERT_TRUE(l.wait([&] { return l.worked >= all; })) << n;
+    ASSERT_TRUE(l.all_sleep(many));
+    EXPECT_EQ(l.worked, all) << n;
+  }
+}
+
+TEST(parking, learns_what_a_wake_up_takes_from_the_first) {
+  lot l(1);  // which thinks that it takes one tick
+  ASSERT_TRUE(l.all_sleep(1));
+  for (int i = 1; i <= 16; ++i) {
+    l.parking_lot.wake(1, parking::nearness::far);
+    ASSERT_TRUE(l.wait([&] { return l.worked == i; }));
+    ASSERT_TRUE(l.all_sleep(1));
+    if (i == 1) {
+      EXPECT_GE(l.parking_lot.wake_up(), 4u) << "as much as one may count";
+    }
+  }
+  EXPECT_GT(l.parking_lot.wake_up(), 16u) << "no system wakes a thread so soon";
 }
 
 TEST(parking, lets_nobody_sleep_over_work_in_sight) {

@@ -167,6 +167,48 @@ TEST(nodes_links, a_member_counts_what_it_does_for_itself) {
   EXPECT_EQ(x.read()(0), 68);
 }
 
+// Bodies that are too short to be timed count while they run, and so do others beside such as have been taken in one
+// and not begun.
+TEST(nodes_links, a_member_counts_bodies_however_short_they_were) {
+  several_nodes n(1);
+  troupe::runtime& b = n.b();
+  std::vector<troupe::array<long, 1>> x;
+  for (int i = 0; i < 12; ++i) x.push_back(b.filled<long>({1}, troupe::tiles(1), 0));
+  const auto y = b.filled<long>({1}, troupe::tiles(1), 0);
+  std::atomic<int> begun = 0;
+  const auto works = [&](troupe::view<long, 1> v, bool waits) {
+    ++v(0);
+    if (!waits) return;
+    ++begun;
+    held.wait(true);
+  };
+  for (std::size_t i = 0; i < 2'400; ++i) b.spawn(works, troupe::update(x[i % 12]), false);
+  b.wait_all();
+  for (std::size_t round = 0; round < 8; ++round) {
+    held = true;
+    begun = 0;
+    b.spawn(
+        [&](troupe::view<long, 1> v) {
+          ++v(0);
+          ++begun;
+          held.wait(true);
+        },
+        troupe::update(y));
+    EXPECT_TRUE(comes_true([&] { return begun == 1; }));
+    for (std::size_t i = 0; i < 12; ++i) b.spawn(works, troupe::update(x[i]), i == round % 3);
+    EXPECT_TRUE(comes_true([&] { return begun == 2; }));
+    EXPECT_TRUE(comes_true([&] {
+      const cluster_report r = n.a.query_cluster(10s);
+      const member_report* m = member(r, "b");
+      return m && m->busy == 2;
+    })) << round;
+    held = false;
+    held.notify_all();
+    b.wait_all();
+  }
+  EXPECT_EQ(y.read()(0), 8);
+}
+
 // Node c has given b work: a knows of it, and has given b nothing.
 TEST(nodes_links, a_node_that_is_busy_for_others_is_taken_for_busy) {
   several_nodes n;
