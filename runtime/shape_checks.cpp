@@ -1,11 +1,12 @@
 // What this file is for: which shapes a task's body sees, and whether its kernel takes them.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-#include "runtime/shape_checks.hpp"
-
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
 
+#include <troupe/detail/engine.hpp>
 #include <troupe/error.hpp>
 
 #include "actors/logic/data/array_core.hpp"
@@ -53,23 +54,52 @@ bool holds(const shape_rule& r, const access& a, const access& b) {
   }
   return false;
 }
+
+bool is_of_two(const shape_rule& r) {
+  return r.is != shape_rule::what::not_empty && r.is != shape_rule::what::has_size;
+}
+
+// The arrays of a parameter, among the accesses without those to futures: one, or those of a list.
+struct arrays_of {
+  std::size_t first = 0, count = 1;
+  bool is_list = false;
+};
+
+arrays_of find(const kernel_info& k, std::size_t parameter, std::span<const std::uint32_t> lists) {
+  arrays_of found;
+  std::size_t list = 0;
+  for (std::size_t p = 0;; ++p) {
+    found.is_list = p < 64 && (k.lists >> p & 1) != 0;
+    found.count = !found.is_list ? 1 : list < lists.size() ? lists[list++] : 0;
+    if (p == parameter) return found;
+    found.first += found.count;
+  }
+}
 }  // namespace
 
-// Checks the kernel's rules about its arrays, which are the accesses without those to futures, in order.
-void check_shapes(const task_record& t) {
+void check_shapes(const task_record& t, std::span<const std::uint32_t> lists) {
   const auto nth = [&](std::size_t n) -> const access* {
     for (int i = 0; i < t.access_count; ++i)
       if (t.accesses[i].array && n-- == 0) return &t.accesses[i];
     return nullptr;
   };
+  const auto refuse = [&](const std::string& what) {
+    throw error(errc::bad_argument, "kernel '" + std::string(t.kernel->name) + "' takes no such shapes: " + what +
+                                        "; see what it requires (kernel::requiring), and pass boxes that fit");
+  };
   for (std::size_t i = 0; i < t.kernel->shape_count; ++i) {
     const shape_rule& r = t.kernel->shapes[i];
-    const access *const a = nth(r.a), *const b = nth(r.b);
-    if (a && b && holds(r, *a, *b)) continue;
-    const bool two = a && b && a != b;
-    throw error(errc::bad_argument, "kernel '" + std::string(t.kernel->name) + "' takes no such shapes: " +
-                                        (a ? text_of_shape(*a) : "") + (two ? " with " + text_of_shape(*b) : "") +
-                                        "; see what it requires (kernel::requiring), and pass boxes that fit");
+    const arrays_of of_a = find(*t.kernel, r.a, lists), of_b = is_of_two(r) ? find(*t.kernel, r.b, lists) : of_a;
+    if (of_a.is_list && of_b.is_list && of_a.count != of_b.count)
+      refuse("lists of " + std::to_string(of_a.count) + " and " + std::to_string(of_b.count) + " arrays");
+    const std::size_t pairs = of_a.is_list ? of_a.count : of_b.count;
+    for (std::size_t k = 0; k < pairs; ++k) {
+      const access *const a = nth(of_a.first + (of_a.is_list ? k : 0)), *const b =
+                                                                            nth(of_b.first + (of_b.is_list ? k : 0));
+      if (a && b && holds(r, *a, *b)) continue;
+      const bool two = a && b && a != b;
+      refuse((a ? text_of_shape(*a) : "") + (two ? " with " + text_of_shape(*b) : ""));
+    }
   }
 }
 

@@ -14,7 +14,6 @@
 #include "actors/protocol/executor_changes.hpp"
 #include "actors/protocol/task_name.hpp"
 #include "runtime/engine.hpp"
-#include "runtime/shape_checks.hpp"
 #include "runtime/stop_watches.hpp"
 
 namespace troupe::detail {
@@ -132,7 +131,7 @@ void apply(engine& the_engine, task_record& t, const task_options& o) {
 }
 
 void check_kernel(engine& the_engine, const task_record& t) {
-  if (t.kernel->shape_count != 0) check_shapes(t);
+  if (t.kernel->shape_count != 0 && t.kernel->lists == 0) check_shapes(t, {});
   const auto& facts = the_engine.placement_actor().facts();
   const logic::executor_set able = the_engine.placement_actor().able_to_run(*t.kernel);
   const logic::executor_set allowed =

@@ -187,12 +187,12 @@ class reexecutor {
     std::size_t arrays = 0, value = 0;
     bool fits = true;
     for (const parameter_facts& p : k.parameters) {
-      if (p.is_array) {
-        ++arrays;
-        continue;
+      if (!p.is_array || p.is_list) {
+        fits = fits && value < c.values.size() && is_size_of(p, c.values[value].size());
+        if (!fits) break;
+        values.emplace_back(c.values[value++]);
       }
-      fits = fits && value < c.values.size() && c.values[value].size() == p.bytes;
-      if (fits) values.emplace_back(c.values[value++]);
+      if (p.is_array) arrays += p.is_list ? length_of(values.back()) : 1;
     }
     if (!fits || arrays != c.accesses.size() || value != c.values.size() || call.shapes.size() != arrays ||
         call.arrays.size() != arrays)

@@ -49,34 +49,38 @@ void check_access(const array_core& a, const wire::access_descriptor& x) {
     refuse_peer("a constant of elements that are too large");
 }
 
-std::vector<std::span<const std::byte>> check_call(const wire::task_descriptor& c, const offered_kernel& k,
-                                                   const named_array& array_of) {
+checked_call check_call(const wire::task_descriptor& c, const offered_kernel& k, const named_array& array_of) {
   const auto adds = [](const wire::access_descriptor& x) { return x.group != 0; };
   const auto makes = [](const wire::access_descriptor& x) { return x.mode != access_mode::read; };
   if (std::ranges::any_of(c.accesses, adds) && std::ranges::count_if(c.accesses, makes) != 1)
     refuse_peer("a partial that is to be added up, of a task that makes other things");
   std::size_t array = 0, value = 0;
-  std::vector<std::span<const std::byte>> values;
+  checked_call checked;
   for (const parameter_facts& p : k.parameters) {
-    if (!p.is_array) {
-      if (value == c.values.size() || c.values[value].size() != p.bytes)
+    if (!p.is_array || p.is_list) {
+      if (value == c.values.size() || !is_size_of(p, c.values[value].size()))
         refuse_peer("values that are not the kernel's");
-      if (p.is_truth && std::to_integer<unsigned>(c.values[value][0]) > 1)
+      const auto is_no_truth = [](std::byte b) { return std::to_integer<unsigned>(b) > 1; };
+      if (p.is_truth && std::ranges::any_of(c.values[value], is_no_truth))
         refuse_peer("a value that is neither 0 nor 1");
-      values.emplace_back(c.values[value++]);
-      continue;
+      checked.values.emplace_back(c.values[value++]);
     }
-    if (array == c.accesses.size()) refuse_peer("fewer arrays than the kernel has");
-    const wire::access_descriptor& x = c.accesses[array++];
-    const array_core* const known = array_of(x.array);
-    if (!known) refuse_peer("an array that was not named before");
-    const array_spec& s = known->spec;
-    const bool same_mode = p.mode == x.mode && x.fresh == (p.mode == access_mode::reduce);
-    if (!same_mode || s.rank != p.rank || s.element != p.bytes) refuse_peer("an array that is not the kernel's");
-    check_access(*known, x);
+    if (!p.is_array) continue;
+    if (p.is_list) checked.lists.push_back(length_of(checked.values.back()));
+    const std::size_t count = p.is_list ? checked.lists.back() : 1;
+    if (count > c.accesses.size() - array) refuse_peer("fewer arrays than the kernel has");
+    for (const std::size_t end = array + count; array != end; ++array) {
+      const wire::access_descriptor& x = c.accesses[array];
+      const array_core* const known = array_of(x.array);
+      if (!known) refuse_peer("an array that was not named before");
+      const array_spec& s = known->spec;
+      const bool same_mode = p.mode == x.mode && x.fresh == (p.mode == access_mode::reduce);
+      if (!same_mode || s.rank != p.rank || s.element != p.bytes) refuse_peer("an array that is not the kernel's");
+      check_access(*known, x);
+    }
   }
   if (array != c.accesses.size() || value != c.values.size()) refuse_peer("more arguments than the kernel has");
-  return values;
+  return checked;
 }
 
 }  // namespace troupe::detail

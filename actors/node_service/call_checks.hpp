@@ -28,9 +28,13 @@ void check_access(const array_core&, const wire::access_descriptor&);
 /// Returns the array that the owner has named by a number; null: it has not.
 using named_array = std::function<const array_core*(std::uint64_t)>;
 
-/// Checks the arguments of a call against the kernel's signature; returns the values in the order of its parameters,
-/// as they lie in the descriptor. Throws as `refuse_peer`.
-std::vector<std::span<const std::byte>> check_call(const wire::task_descriptor&, const offered_kernel&,
-                                                   const named_array&);
+/// What `offered_kernel::fill` takes, as it lies in the descriptor, and how many arrays each list of arrays has.
+struct checked_call {
+  std::vector<std::span<const std::byte>> values;
+  std::vector<std::uint32_t> lists;
+};
+
+/// Checks the arguments of a call against the kernel's signature. Throws as `refuse_peer`.
+checked_call check_call(const wire::task_descriptor&, const offered_kernel&, const named_array&);
 
 }  // namespace troupe::detail

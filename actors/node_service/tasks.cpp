@@ -193,7 +193,7 @@ void node_service_actor::make_task(remote_task& r, const wire::task_descriptor& 
     const auto known = arrays_.find(id);
     return known == arrays_.end() ? nullptr : known->second;
   };
-  const std::vector<std::span<const std::byte>> values = k ? check_call(c, *k, array_of) : check_part(c, array_of);
+  const checked_call checked = k ? check_call(c, *k, array_of) : checked_call{check_part(c, array_of), {}};
   struct holder {
     task_record* task;
     ~holder() {
@@ -216,6 +216,7 @@ void node_service_actor::make_task(remote_task& r, const wire::task_descriptor& 
   o.where = here_;
   apply(engine_, t, o);
   check_kernel(engine_, t);
+  if (!checked.lists.empty()) check_shapes(t, checked.lists);
   extra_of(t).listener = this;
   t.extra->watched = c.watched;
   std::size_t left = wire::inline_task_max;
@@ -223,9 +224,9 @@ void node_service_actor::make_task(remote_task& r, const wire::task_descriptor& 
     if (c.accesses[i].copied || c.accesses[i].returns)
       left -= ask_for_copy(t, static_cast<int>(i), std::min(left, wire::inline_max));
   if (k)
-    k->fill(t, k->body.get(), values);
+    k->fill(t, k->body.get(), checked.values);
   else
-    make_part(t, values);
+    make_part(t, checked.values);
   for (const wire::access_descriptor& x : c.accesses) {
     if (x.group == 0) continue;
     const std::uint64_t bytes =

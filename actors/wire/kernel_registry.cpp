@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/wire/kernel_registry.hpp"
 
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -42,6 +43,17 @@ std::vector<std::uint64_t> offered_keys() {
   std::vector<std::uint64_t> keys;
   for (const auto& [key, k] : from.all) keys.push_back(key);
   return keys;
+}
+
+bool is_size_of(const parameter_facts& p, std::size_t bytes) {
+  if (p.is_array) return bytes == sizeof(list_length);
+  return p.is_list ? bytes % p.bytes == 0 : bytes == p.bytes;
+}
+
+list_length length_of(std::span<const std::byte> value) {
+  list_length n;
+  std::memcpy(&n, value.data(), sizeof n);
+  return n;
 }
 
 }  // namespace troupe::detail

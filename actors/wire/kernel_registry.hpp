@@ -3,7 +3,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <troupe/offer.hpp>
@@ -14,5 +16,10 @@ namespace troupe::detail {
 const offered_kernel* find_offer(std::uint64_t key);
 /// The keys of all, in order.
 std::vector<std::uint64_t> offered_keys();
+
+/// Returns whether a value of so many bytes may be told for the parameter; of a list of arrays, for its length.
+bool is_size_of(const parameter_facts&, std::size_t bytes);
+/// Returns how many arrays a list has, of the value that tells it.
+list_length length_of(std::span<const std::byte> value);
 
 }  // namespace troupe::detail

@@ -24,31 +24,26 @@ class future;
 
 namespace detail {
 
-/// The elements of a list that is passed to a body: up to 16 without an allocation.
+/// The elements of a list that is passed to a body, one after the other: up to 16 without an allocation.
 template <class E>
 class short_list {
-  static_assert(std::is_trivially_copyable_v<E>);
+  static_assert(std::is_trivially_copyable_v<E> && alignof(E) <= alignof(std::max_align_t));
 
  public:
   explicit short_list(std::size_t count) : size_(count) {
-    if (count > inline_max) more_.resize(count);
+    if (count > inline_max) more_.resize(count * sizeof(E));
   }
   std::size_t size() const { return size_; }
-  const E* data() const {
-    return size_ > inline_max ? more_.data() : std::launder(reinterpret_cast<const E*>(room_.data()));
-  }
-  void set(std::size_t i, const E& e) {
-    if (size_ > inline_max)
-      more_[i] = e;
-    else
-      new (room_.data() + i * sizeof(E)) E(e);
-  }
+  const E* data() const { return std::launder(reinterpret_cast<const E*>(bytes())); }
+  std::byte* bytes() { return size_ > inline_max ? more_.data() : room_.data(); }
+  const std::byte* bytes() const { return size_ > inline_max ? more_.data() : room_.data(); }
+  void set(std::size_t i, const E& e) { new (bytes() + i * sizeof(E)) E(e); }
 
  private:
   static constexpr std::size_t inline_max = 16;
   std::size_t size_;
   alignas(E) std::array<std::byte, inline_max * sizeof(E)> room_;
-  std::vector<E> more_;
+  std::vector<std::byte> more_;
 };
 
 /// One argument of a call that names a list of arrays. Lives for the full expression of the call only.
@@ -86,8 +81,9 @@ class views {
   detail::short_list<value_type> list_;
 };
 
-/// The values of a list of futures, which a body gets in place of a value: in the list's order. A vector or span of
-/// futures is such an argument, for bodies that are not kernels. Valid while the body runs.
+/// The values of a list of futures, which a body that is not a kernel gets in place of a value: in the list's order. A
+/// vector or span of futures is such an argument (of a kernel, where its signature has a `std::span<const T>`). Valid
+/// while the body runs.
 template <class T>
 class values {
  public:
@@ -143,38 +139,39 @@ struct as_arrays;
 template <class T, int N>
 struct as_arrays<array<T, N>> {
   template <access_mode Mode, class M, class List>
-    requires fills_with<M, T>
+  requires fills_with<M, T>
   static access_list<T, N, Mode, M> make(const List& list, M map) {
     return {std::span<const array<T, N>>(list), std::move(map)};
   }
 };
 /// A contiguous range of arrays: a vector, std::array, span or C array of them.
 template <class List>
-concept array_list = std::ranges::contiguous_range<const List> && std::ranges::sized_range<const List> &&
-                     requires { sizeof(as_arrays<std::ranges::range_value_t<const List>>); };
+concept array_list = std::ranges::contiguous_range<const List> && std::ranges::sized_range<const List> && requires {
+  sizeof(as_arrays<std::ranges::range_value_t<const List>>);
+};
 }  // namespace detail
 
 /// The task reads every array of the list, each as `read(a, map)` would:
-/// `rt.spawn(add_up, read_all(parts), write(sum))`. The body gets a `views` in place of a view. For bodies that are not
-/// kernels. The list is read during the call only; it may be empty, and may name an array more than once. A call
-/// touches at most 65,535 arrays and futures.
+/// `rt.spawn(add_up, read_all(parts), write(sum))`. The body gets a `views` in place of a view, the body of a kernel a
+/// `std::span<const view<const T, N>>` (`in_all`). The list is read during the call only; it may be empty, and may name
+/// an array more than once. A call touches at most 65,535 arrays and futures.
 template <detail::array_list List, class M = unmapped>
 auto read_all(const List& list, M map = {}) {
   return detail::as_arrays<std::ranges::range_value_t<const List>>::template make<access_mode::read>(list,
-                                                                                                    std::move(map));
+                                                                                                     std::move(map));
 }
 /// The task writes every array of the list, each as `write(a, map)` would. An array that is named twice, or is another
 /// argument too, is `error(overlapping_write)` at the call if the boxes overlap.
 template <detail::array_list List, class M = unmapped>
 auto write_all(const List& list, M map = {}) {
   return detail::as_arrays<std::ranges::range_value_t<const List>>::template make<access_mode::write>(list,
-                                                                                                     std::move(map));
+                                                                                                      std::move(map));
 }
 /// The task updates every array of the list, each as `update(a, map)` would; errors as for `write_all`.
 template <detail::array_list List, class M = unmapped>
 auto update_all(const List& list, M map = {}) {
   return detail::as_arrays<std::ranges::range_value_t<const List>>::template make<access_mode::update>(list,
-                                                                                                      std::move(map));
+                                                                                                       std::move(map));
 }
 
 }  // namespace troupe

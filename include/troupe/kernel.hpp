@@ -20,7 +20,7 @@
 namespace troupe {
 
 /// A parameter of a kernel's signature: an N-d array of T that the kernel reads (`read`). Parameters that are none of
-/// `in`, `out`, `inout` and `red` are passed by value.
+/// `in`, `out`, `inout` and `red`, and none of the lists below, are passed by value.
 template <class T, int N>
 struct in {};
 /// A parameter of a kernel's signature: an N-d array of T that the kernel writes (`write`).
@@ -32,6 +32,27 @@ struct inout {};
 /// A parameter of a kernel's signature: an N-d array of T into which the kernel reduces (`reduce`).
 template <class T, int N>
 struct red {};
+/// A parameter of a kernel's signature: a list of N-d arrays of T that the kernel reads (`read_all`), whose length is
+/// known at the call. The body gets a `std::span<const view<const T, N>>`, in the list's order.
+///
+///     inline constexpr auto add_up = troupe::kernel<troupe::in_all<float, 1>, troupe::out<float, 1>>("add_up")
+///         .on(troupe::cpu, [](std::span<const view<const float, 1>> parts, view<float, 1> sum) { ... });
+///     rt.spawn(add_up, read_all(parts), write(sum));
+///
+/// A parameter `std::span<const T>` is a list of values: the call passes a vector or span of futures of T, whose values
+/// the body gets one after the other, or a contiguous range of T, which is copied into the task. T is trivially
+/// copyable. Such kernels run on cores and nodes, and on accelerators by a `routine`; a body as text has no parameters
+/// for lists.
+template <class T, int N>
+struct in_all {};
+/// A parameter of a kernel's signature: a list of N-d arrays of T that the kernel writes (`write_all`). The body gets a
+/// `std::span<const view<T, N>>`.
+template <class T, int N>
+struct out_all {};
+/// A parameter of a kernel's signature: a list of N-d arrays of T that the kernel updates (`update_all`). The body gets
+/// a `std::span<const view<T, N>>`.
+template <class T, int N>
+struct inout_all {};
 
 /// The type of `cpu`, a tag for `kernel::on`.
 struct cpu_t {
@@ -116,7 +137,9 @@ class kernel {
     info_.key = detail::hash_of(name);
     info_.key = detail::hash_of(std::string_view(signature()), info_.key);
     info_.kinds = 0;
-    info_.portable = (detail::may_travel<typename detail::parameter<Parameters>::type> && ...);
+    info_.portable = (detail::parameter<Parameters>::travels && ...);
+    [[maybe_unused]] std::size_t arrays = 0;
+    (note<Parameters>(arrays), ...);
   }
 
   /// A copy with a body for CPU cores: `void(view..., scalar...)`, optionally with `task_context&` first.
@@ -127,7 +150,8 @@ class kernel {
     using plain = void (*)(typename detail::parameter<Parameters>::type...);
     static_assert(std::is_convertible_v<F, with_context> || std::is_convertible_v<F, plain>,
                   "a kernel body is a function or a lambda without captures whose parameters are the views and "
-                  "scalars of the kernel's signature, optionally with task_context& first");
+                  "scalars of the kernel's signature (of its lists, std::span<const ...> of them), optionally with "
+                  "task_context& first");
     if constexpr (std::is_convertible_v<F, with_context>)
       k.cpu_.with_context = f;
     else
@@ -141,6 +165,8 @@ class kernel {
   constexpr kernel on(accelerator_t<Kinds...>, const source& body) const {
     static_assert((std::is_trivially_copyable_v<typename detail::parameter<Parameters>::type> && ...),
                   "scalars of kernels with bodies for accelerators are passed as bytes");
+    static_assert(!(detail::parameter<Parameters>::is_list || ...),
+                  "a body as text has no parameters for lists: give the accelerator a routine");
     kernel k = *this;
     for (const device_kind kind : {Kinds...}) {
       k.info_.texts[static_cast<std::size_t>(kind)] = {body.text, body.entry, body.group};
@@ -176,6 +202,8 @@ class kernel {
   /// Another call throws `error(bad_argument)`; one that another node has sent fails with that error, and the body does
   /// not run. A wrong rule (about a parameter that is no array or a dimension that the array does not have, or with a
   /// negative size or margin) does not compile if the kernel is a constant, and throws `error(bad_argument)` elsewhere.
+  /// A rule about a list holds for each of its arrays, with another array or with the array of the same place in another
+  /// list, which is then as long.
   template <class... Rules>
   constexpr kernel requiring(const Rules&... rules) const {
     kernel k = *this;
@@ -200,6 +228,12 @@ class kernel {
 
  private:
   static constexpr const char* signature() { return __PRETTY_FUNCTION__; }
+  template <class P>
+  constexpr void note(std::size_t& arrays) {
+    if (detail::parameter<P>::rank == 0) return;
+    if (detail::parameter<P>::is_list && arrays < 64) info_.lists |= std::uint64_t{1} << arrays;
+    ++arrays;
+  }
   constexpr void add(shape_rule r) {
     if (info_.shape_count == detail::shape_rules_max)
       throw error(errc::bad_argument, "kernel::requiring: more than 8 rules");
@@ -214,10 +248,12 @@ class kernel {
       throw error(errc::bad_argument, "kernel::requiring: a size or a margin below 0, which no array has");
     r.a = array_before(r.a);
     r.b = array_before(r.b);
+    if (info_.lists != 0 && (r.a >= 64 || r.b >= 64))
+      throw error(errc::bad_argument, "kernel::requiring: a rule about array 65 and beyond of a kernel with lists");
     info_.shapes[info_.shape_count++] = r;
   }
   static constexpr int rank(std::size_t parameter) {
-    constexpr int ranks[] = {detail::rank_of<Parameters>..., 0};
+    constexpr int ranks[] = {detail::parameter<Parameters>::rank..., 0};
     return parameter < sizeof...(Parameters) ? ranks[parameter] : 0;
   }
   // How many parameters before it are arrays.

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <troupe/detail/call.hpp>
 #include <troupe/kernel.hpp>
@@ -27,6 +28,8 @@ struct parameter_facts {
   int rank = 0;           ///< of an array
   std::size_t bytes = 0;  ///< of an element, or of the value
   bool is_truth = false;  ///< a value that is 0 or 1
+  /// Any number of arrays, which is told as a value (`list_length`), or of values, which are told as one.
+  bool is_list = false;
 };
 
 /// A kernel that peers may name. Lives as long as the process.
@@ -35,63 +38,97 @@ struct offered_kernel {
   std::span<const parameter_facts> parameters;
   std::shared_ptr<const void> body;
   /// Makes a record a call of it: sets its ops and its state. The values are those of the parameters that are none
-  /// arrays, in order, of the right sizes.
+  /// arrays, and the lengths of lists of arrays, in order, of the right sizes.
   void (*fill)(task_record&, const void* body, std::span<const std::span<const std::byte>> values);
 };
 
 [[gnu::visibility("default")]] void offer_kernel(offered_kernel);  // also from plugins
 
+// The element of an array, and a value, of which a parameter has one or a list.
 template <class P>
-struct parameter_of {
-  static constexpr parameter_facts facts{false, access_mode::read, 0, sizeof(P), std::is_same_v<P, bool>};
-};
+struct element_in : std::type_identity<P> {};
+template <class T>
+struct element_in<std::span<const T>> : std::type_identity<T> {};
 template <class T, int N>
-struct parameter_of<in<T, N>> {
-  static constexpr parameter_facts facts{true, access_mode::read, N, sizeof(T), false};
-};
+struct element_in<view<T, N>> : std::type_identity<std::remove_const_t<T>> {};
 template <class T, int N>
-struct parameter_of<out<T, N>> {
-  static constexpr parameter_facts facts{true, access_mode::write, N, sizeof(T), false};
+struct element_in<std::span<const view<T, N>>> : element_in<view<T, N>> {};
+
+template <class P>
+constexpr parameter_facts facts_of() {
+  using element = typename element_in<typename parameter<P>::type>::type;
+  constexpr bool is_array = parameter<P>::rank != 0;
+  return {.is_array = is_array,
+          .mode = is_array ? static_cast<access_mode>(parameter<P>::mode) : access_mode::read,
+          .rank = parameter<P>::rank,
+          .bytes = sizeof(element),
+          .is_truth = !is_array && std::is_same_v<element, bool>,
+          .is_list = parameter<P>::is_list};
+}
+
+// What a call from elsewhere keeps of a parameter, and what its body is passed for it.
+template <class P>
+struct remote_argument {  // a value
+  using stored = typename parameter<P>::type;
+  static int slots(const stored&) { return 0; }
+  static void keep(stored& to, std::span<const std::byte> from) { std::memcpy(&to, from.data(), sizeof to); }
+  static const stored& fetch(task_context&, const stored& s, int) { return s; }
 };
-template <class T, int N>
-struct parameter_of<inout<T, N>> {
-  static constexpr parameter_facts facts{true, access_mode::update, N, sizeof(T), false};
+template <class T>
+struct remote_argument<std::span<const T>> {
+  struct stored {
+    std::vector<std::byte> bytes;
+  };
+  static int slots(const stored&) { return 0; }
+  static void keep(stored& to, std::span<const std::byte> from) { to.bytes.assign(from.begin(), from.end()); }
+  static std::span<const T> fetch(task_context&, const stored& s, int) {
+    return {reinterpret_cast<const T*>(s.bytes.data()), s.bytes.size() / sizeof(T)};
+  }
 };
-template <class T, int N>
-struct parameter_of<red<T, N>> {
-  static constexpr parameter_facts facts{true, access_mode::reduce, N, sizeof(T), false};
+template <class P>
+requires(parameter<P>::rank != 0 && !parameter<P>::is_list) struct remote_argument<P> {
+  using stored = nothing;
+  static int slots(stored) { return 1; }
+  static typename parameter<P>::type fetch(task_context& c, stored, int slot) {
+    return typename parameter<P>::type(c.view_of(slot));
+  }
+};
+template <class P>
+requires(parameter<P>::rank != 0 && parameter<P>::is_list) struct remote_argument<P> {
+  using stored = kept_list;
+  static int slots(stored s) { return s.count; }
+  static void keep(stored& to, std::span<const std::byte> from) {
+    list_length count;
+    std::memcpy(&count, from.data(), sizeof count);
+    to.count = static_cast<int>(count);
+  }
+  static auto fetch(task_context& c, stored s, int slot) {
+    using each = typename parameter<P>::type::value_type;
+    return views_of(std::type_identity<each>{}, c, slot, s.count);
+  }
 };
 
 /// A call whose values came from elsewhere.
 template <class... P>
 struct remote_call {
-  template <class Q>
-  using kept = std::conditional_t<parameter_of<Q>::facts.is_array, nothing, typename parameter<Q>::type>;
-
   typename kernel<P...>::cpu_body body;
-  std::tuple<kept<P>...> values;
+  std::tuple<typename remote_argument<P>::stored...> values;
 
   void operator()(task_record&, task_context& c) { run(c, std::index_sequence_for<P...>{}); }
 
  private:
-  // How many parameters before I are arrays.
+  // How many accesses are of parameters before I.
   template <std::size_t I>
-  static constexpr int slot() {
-    constexpr bool arrays[] = {parameter_of<P>::facts.is_array..., false};
-    int n = 0;
-    for (std::size_t i = 0; i < I; ++i) n += arrays[i] ? 1 : 0;
+  int slot() const {
+    int n = 0, at = 0;
+    std::apply(
+        [&](const auto&... each) { ((n += at++ < static_cast<int>(I) ? remote_argument<P>::slots(each) : 0), ...); },
+        values);
     return n;
-  }
-  template <std::size_t I, class Q>
-  typename parameter<Q>::type argument(task_context& c) {
-    if constexpr (parameter_of<Q>::facts.is_array)
-      return typename parameter<Q>::type(c.view_of(slot<I>()));
-    else
-      return std::get<I>(values);
   }
   template <std::size_t... I>
   void run(task_context& c, std::index_sequence<I...>) {
-    body(c, argument<I, P>(c)...);
+    body(c, remote_argument<P>::fetch(c, std::get<I>(values), slot<I>())...);
   }
 };
 
@@ -100,11 +137,11 @@ void fill_remote_call(task_record& t, const void* body, std::span<const std::spa
   using call = remote_call<P...>;
   call made{*static_cast<const typename kernel<P...>::cpu_body*>(body), {}};
   std::size_t next = 0;
-  const auto take = [&](auto& to) {
+  const auto take = [&]<class Q>(std::type_identity<Q>, auto& to) {
     if constexpr (!std::is_same_v<std::remove_reference_t<decltype(to)>, nothing>)
-      std::memcpy(&to, values[next++].data(), sizeof to);
+      remote_argument<Q>::keep(to, values[next++]);
   };
-  std::apply([&](auto&... each) { (take(each), ...); }, made.values);
+  std::apply([&](auto&... each) { (take(std::type_identity<P>{}, each), ...); }, made.values);
   call_storage<call, void>::make(t, std::move(made));
   t.ops = &ops_of<call, void>;
 }
@@ -130,11 +167,13 @@ class offer {
  private:
   template <class... P>
   static void add(const kernel<P...>& k) {
-    static_assert((detail::may_travel<typename detail::parameter<P>::type> && ...),
-                  "scalars of an offered kernel travel as bytes: they are trivially copyable and no pointers");
-    static_assert(((detail::parameter_of<P>::facts.is_array || std::is_default_constructible_v<P>)&&...),
+    static_assert(
+        (detail::parameter<P>::travels && ...),
+        "scalars of an offered kernel travel as bytes: they are trivially copyable, no pointers, and no spans "
+        "but std::span<const T>, a list of values");
+    static_assert((std::is_default_constructible_v<typename detail::remote_argument<P>::stored> && ...),
                   "scalars of an offered kernel can be made without arguments");
-    static constexpr std::array<detail::parameter_facts, sizeof...(P)> parameters{detail::parameter_of<P>::facts...};
+    static constexpr std::array<detail::parameter_facts, sizeof...(P)> parameters{detail::facts_of<P>()...};
     detail::offer_kernel({k.info(), parameters, std::make_shared<typename kernel<P...>::cpu_body>(k.body()),
                           &detail::fill_remote_call<P...>});
   }

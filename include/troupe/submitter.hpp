@@ -112,14 +112,14 @@ class submitter {
   template <int K, class... P, class... A>
   future<void> for_each(const index_space<K>& space, const kernel<P...>& k, const A&... args) {
     detail::check_signature(k, args...);
-    return detail::for_each_with(to(), nullptr, intern(k), space, k.body(), args...);
+    return detail::for_each_with(to(), nullptr, intern(k), space, k.body(), detail::for_parameter<P>::of(args)...);
   }
   /// The same with options and a kernel.
   template <int K, class... P, class... A>
   future<void> for_each(const task_options& options, const index_space<K>& space, const kernel<P...>& k,
                         const A&... args) {
     detail::check_signature(k, args...);
-    return detail::for_each_with(to(), &options, intern(k), space, k.body(), args...);
+    return detail::for_each_with(to(), &options, intern(k), space, k.body(), detail::for_parameter<P>::of(args)...);
   }
 
  protected:
@@ -144,12 +144,14 @@ class submitter {
   template <class... P, class... A>
   future<void> spawn_at(detail::target t, const kernel<P...>& k, const A&... args) {
     detail::check_signature(k, args...);
-    return detail::spawn_with<typename kernel<P...>::cpu_body>(t, nullptr, intern(k), k.body(), args...);
+    return detail::spawn_with<typename kernel<P...>::cpu_body>(t, nullptr, intern(k), k.body(),
+                                                               detail::for_parameter<P>::of(args)...);
   }
   template <class... P, class... A>
   future<void> spawn_at(detail::target t, const task_options& options, const kernel<P...>& k, const A&... args) {
     detail::check_signature(k, args...);
-    return detail::spawn_with<typename kernel<P...>::cpu_body>(t, &options, intern(k), k.body(), args...);
+    return detail::spawn_with<typename kernel<P...>::cpu_body>(t, &options, intern(k), k.body(),
+                                                               detail::for_parameter<P>::of(args)...);
   }
 };
 

@@ -112,7 +112,7 @@ class part_maker {
   task_record* call_of(const wire::task_descriptor& c) {
     const offered_kernel* const k = find_offer(c.kernel);
     if (!k) throw error(errc::no_executor, "a kernel of the graph is not offered there");
-    const auto values = check_call(c, *k, [this](std::uint64_t id) -> const array_core* {
+    const checked_call checked = check_call(c, *k, [this](std::uint64_t id) -> const array_core* {
       return id < shadows_.all.size() ? shadows_.all[static_cast<std::size_t>(id)] : nullptr;
     });
     task_record* const t = take_record(engine_.state());
@@ -129,13 +129,14 @@ class part_maker {
         ++t->access_count;
       }
       t->kernel = intern(engine_, k->info);
+      check_shapes(*t, checked.lists);
       if (!c.name.empty() || c.retries != 0) {
         task_options o;
         o.name = c.name;
         o.retries = static_cast<int>(c.retries);
         apply(engine_, *t, o);
       }
-      k->fill(*t, k->body.get(), values);
+      k->fill(*t, k->body.get(), checked.values);
       t->body_gone = false;
     } catch (...) {
       release(t);

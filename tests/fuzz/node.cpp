@@ -95,7 +95,19 @@ inline constexpr auto wide = troupe::kernel<troupe::in<large, 2>, troupe::inout<
                                        seen += a.data()[y * a.stride(0) + x * a.stride(1)].bytes[63];
                                    seen += look_at(b);
                                  });
-const troupe::offer offered{line, space, sum, pair, wide};
+inline constexpr auto several =
+    troupe::kernel<troupe::in_all<word, 2>, std::span<const bool>, troupe::inout_all<word, 2>, word>("fuzz.several")
+        .requiring(troupe::not_empty(0))
+        .on(troupe::cpu, [](std::span<const view<const word, 2>> a, std::span<const bool> truths,
+                            std::span<const view<word, 2>> b, word) {
+          for (const auto& v : a) {
+            fuzz::must(v.volume() != 0);
+            seen += look_at(v);
+          }
+          for (const bool& t : truths) fuzz::must(reinterpret_cast<const unsigned char&>(t) < 2);
+          for (const auto& v : b) seen += look_at(v);
+        });
+const troupe::offer offered{line, space, sum, pair, wide, several};
 
 // ---- what a member says ---------------------------------------------------------------------------------------------
 
@@ -306,20 +318,27 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
       std::size_t n = 0;
       for (const parameter_facts& p : o->parameters) {
         if (!p.is_array) {
-          c.values.emplace_back(p.bytes, std::byte{1});
+          c.values.emplace_back(p.is_list ? b % 5 * p.bytes : p.bytes, std::byte{1});
           continue;
         }
         const auto& [rank, element] = arrays.begin()[n++];
-        const wire::array_descriptor* const x = array_of(rank, element, b + n);
-        if (!x) return false;
-        c.accesses.push_back(access(*x, p.mode, static_cast<std::uint8_t>(b + 7 * n), (a & 128) == 0));
+        const list_length count = p.is_list ? (b + n) % 4 : 1;
+        if (p.is_list) {
+          const auto bytes = std::as_bytes(std::span(&count, 1));
+          c.values.emplace_back(bytes.begin(), bytes.end());
+        }
+        for (list_length i = 0; i < count; ++i) {
+          const wire::array_descriptor* const x = array_of(rank, element, b + n + i);
+          if (!x) return false;
+          c.accesses.push_back(access(*x, p.mode, static_cast<std::uint8_t>(b + 7 * n + i), (a & 128) == 0));
+        }
       }
       return true;
     };
     bool is = false;
     switch (a % 9) {
       case 8:
-        is = calls(wide, {{2, 64}, {2, 8}});
+        is = a & 64 ? calls(several, {{2, 8}, {2, 8}}) : calls(wide, {{2, 64}, {2, 8}});
         break;
       case 0:
         is = calls(line, {{1, 8}, {1, 8}});

@@ -81,6 +81,14 @@ struct kept_list {
   int count = 0;
 };
 
+// Views of accesses in a row, those of a list.
+template <class T, int N>
+views<T, N> views_of(std::type_identity<view<T, N>>, task_context& c, int slot, int count) {
+  short_list<view<T, N>> list(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) list.set(static_cast<std::size_t>(i), view<T, N>(c.view_of(slot + i)));
+  return views<T, N>(std::move(list));
+}
+
 template <class T, int N, access_mode Mode, class M>
 struct argument<access_list<T, N, Mode, M>> {
   using stored = kept_list;
@@ -89,12 +97,11 @@ struct argument<access_list<T, N, Mode, M>> {
   static constexpr bool is_list = true;
   static constexpr int slots = 0;
   static constexpr int mode = -4;
+  static constexpr int mode_of_each = static_cast<int>(Mode);
   static constexpr bool writes = Mode != access_mode::read;
   static stored keep(const access_list<T, N, Mode, M>& a) { return {static_cast<int>(a.targets.size())}; }
   static passed fetch(task_record&, task_context& c, stored s, int slot) {
-    short_list<view<element, N>> list(static_cast<std::size_t>(s.count));
-    for (int i = 0; i < s.count; ++i) list.set(static_cast<std::size_t>(i), view<element, N>(c.view_of(slot + i)));
-    return passed(std::move(list));
+    return views_of(std::type_identity<view<element, N>>{}, c, slot, s.count);
   }
 };
 
@@ -129,6 +136,42 @@ template <class T>
 struct argument<std::vector<future<T>>> : argument<std::span<const future<T>>> {};
 template <class T>
 struct argument<std::span<future<T>>> : argument<std::span<const future<T>>> {};
+
+// Values that stand one after the other, as the body of a kernel gets a list of them.
+template <class T>
+class value_list {
+ public:
+  explicit value_list(std::size_t count) : list_(count) {}
+  explicit value_list(std::span<const T> all) : list_(all.size()) {
+    if (!all.empty()) std::memcpy(list_.bytes(), all.data(), all.size_bytes());
+  }
+  void set(std::size_t i, const T& v) { list_.set(i, v); }
+  operator std::span<const T>() const { return {list_.data(), list_.size()}; }
+
+ private:
+  short_list<T> list_;
+};
+
+// Futures whose values a kernel takes as such a list.
+template <class T>
+struct listed_futures {
+  std::span<const future<T>> all;
+};
+template <class T>
+struct argument<listed_futures<T>> {
+  using stored = kept_list;
+  using passed = value_list<T>;
+  static constexpr bool is_list = true;
+  static constexpr int slots = 0;
+  static constexpr int mode = -4;
+  static stored keep(listed_futures<T> a) { return {static_cast<int>(a.all.size())}; }
+  static passed fetch(task_record& r, task_context& c, stored s, int slot) {
+    const values<T> from = argument<std::span<const future<T>>>::fetch(r, c, s, slot);
+    passed list(from.size());
+    for (std::size_t i = 0; i < from.size(); ++i) list.set(i, from[i]);
+    return list;
+  }
+};
 
 template <class A>
 struct argument_type : std::remove_cvref<A> {};
@@ -275,7 +318,7 @@ struct call_state {
   template <std::size_t... I>
   decltype(auto) run(task_record& r, task_context& c, std::index_sequence<I...>) {
     if constexpr (requires { typename F::kernel_parameters; })
-      (check_late<F, I, A>(r, c, slot_of<I, A...>(), sizeof...(A)), ...);
+      (check_late<F, I, A>(r, c, slot_of<I, A...>(values), sizeof...(A)), ...);
     if constexpr (takes_nothing<F, A...>)
       return body();
     else if constexpr (takes_no_nothing<F, A...>)
@@ -489,6 +532,10 @@ template <class T, class F>
 void each_element(const std::vector<future<T>>& a, F&& f) {
   for (const future<T>& x : a) f(x);
 }
+template <class T, class F>
+void each_element(listed_futures<T> a, F&& f) {
+  for (const future<T>& x : a.all) f(x);
+}
 
 template <class A>
 std::size_t slots_taken([[maybe_unused]] const A& a) {
@@ -546,6 +593,25 @@ void check_pairs(const task_record& r, const A&... args) {
   (std::make_index_sequence<n * n>(), std::tuple<const A&...>(args...));
 }
 
+template <class A>
+inline constexpr bool is_array_list = requires {
+  argument_of<A>::mode_of_each;
+};
+
+// What a kernel requires of the shapes of its arrays, where some of these are in lists.
+template <class... A>
+void check_list_shapes(const task_record& r, const A&... args) {
+  if (r.kernel->shape_count == 0) return;
+  std::array<list_length, (std::size_t{0} + ... + (is_array_list<A> ? 1 : 0))> lengths;
+  std::size_t n = 0;
+  [[maybe_unused]] const auto note = [&](const auto& a) {
+    if constexpr (is_array_list<std::remove_cvref_t<decltype(a)>>)
+      lengths[n++] = static_cast<list_length>(a.targets.size());
+  };
+  (note(args), ...);
+  check_shapes(r, lengths);
+}
+
 /// One record for one call. `chunk` is null for spawn.
 template <class F, int K, class... A>
 task_record* make_record(target to, const task_options* options, const kernel_info* kernel, F&& f,
@@ -576,7 +642,10 @@ task_record* make_record(target to, const task_options* options, const kernel_in
       apply(*to.the_engine, *r, *options);
     else if (r->kernel->resource_count != 0)
       apply(*to.the_engine, *r, task_options{});
-    if (kernel) check_kernel(*to.the_engine, *r);
+    if (kernel) {
+      if constexpr ((is_array_list<A> || ...)) check_list_shapes<A...>(*r, args...);
+      check_kernel(*to.the_engine, *r);
+    }
     storage::make(*r, state{std::forward<F>(f), {argument_of<A>::keep(args)...}});
     r->ops = &ops_of<state, result>;
   } catch (const std::bad_alloc&) {
@@ -593,16 +662,55 @@ task_record* make_record(target to, const task_options* options, const kernel_in
 
 // ---- kernels --------------------------------------------------------------------------------------------------------
 
+// Whether a call may pass an A for the parameter P.
+template <class P, class A>
+constexpr bool takes_list() {
+  if constexpr (!parameter<P>::is_list)
+    return !is_list<A>;
+  else if constexpr (parameter<P>::rank != 0)
+    return is_array_list<A>;
+  else
+    return !is_array_list<A> && argument_of<A>::slots == 0;
+}
+template <class P, class A>
+constexpr bool takes_mode() {
+  if constexpr (is_array_list<A>)
+    return parameter<P>::mode == argument_of<A>::mode_of_each;
+  else
+    return parameter<P>::mode == (argument_of<A>::mode < 0 ? -1 : argument_of<A>::mode);
+}
+
 template <class... P, class... A>
 constexpr void check_signature(const kernel<P...>& k, const A&... args) {
-  static_assert(!(is_list<A> || ...), "lists of arrays and futures are for bodies that are no kernels");
   static_assert(sizeof...(P) == sizeof...(A), "the call has another number of arguments than the kernel's signature");
-  if constexpr (sizeof...(P) == sizeof...(A))
-    static_assert(((parameter<P>::mode == (argument_of<A>::mode < 0 ? -1 : argument_of<A>::mode)) && ...),
+  if constexpr (sizeof...(P) == sizeof...(A)) {
+    static_assert((takes_list<P, A>() && ...),
+                  "lists differ from the kernel's signature: in_all<> takes read_all(), out_all<> write_all(), "
+                  "inout_all<> update_all(), std::span<const T> futures of T or values");
+    static_assert((takes_mode<P, A>() && ...),
                   "access modes differ from the kernel's signature: in<> takes read(), out<> write(), inout<> "
                   "update(), red<> reduce()");
-  [[maybe_unused]] std::size_t i = 0;
-  (check_number<std::remove_cvref_t<typename parameter<P>::type>>(k.name(), {++i, sizeof...(A)}, args), ...);
+    [[maybe_unused]] std::size_t i = 0;
+    (check_number<std::remove_cvref_t<typename parameter<P>::type>>(k.name(), {++i, sizeof...(A)}, args), ...);
+  }
 }
+
+// An argument as the call of a kernel keeps it for the parameter P: lists of values as such, all others as they are.
+template <class P>
+struct for_parameter {
+  template <class A>
+  static const A& of(const A& a) {
+    return a;
+  }
+};
+template <class T>
+struct for_parameter<std::span<const T>> {
+  static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= alignof(std::max_align_t),
+                "a list of values is passed as bytes");
+  static listed_futures<T> of(const std::vector<future<T>>& a) { return {a}; }
+  static listed_futures<T> of(std::span<const future<T>> a) { return {a}; }
+  static listed_futures<T> of(std::span<future<T>> a) { return {a}; }
+  static value_list<T> of(std::span<const T> a) { return value_list<T>(a); }
+};
 
 }  // namespace troupe::detail

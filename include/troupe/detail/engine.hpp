@@ -57,6 +57,9 @@ void check_kernel(engine&, const task_record&);             // throws no_executo
 const kernel_info* intern(engine&, const kernel_info&);     // the runtime's own copy, by key
 void add_join_edge(task_record& chunk, task_record& join);  // before both are submitted
 engine& engine_of(const task_record&);                      // throws runtime_stopped when it is gone
+/// Checks what the task's kernel requires of the shapes of its arrays; `lists`: how many arrays each of its lists has.
+/// Throws error(bad_argument). `check_kernel` does it for kernels without lists.
+void check_shapes(const task_record&, std::span<const std::uint32_t> lists);
 
 // Waiting.
 bool is_done(const task_record&) noexcept;

@@ -96,6 +96,7 @@ struct kernel_info {
   // Rules about its arrays, which are counted without the other parameters.
   std::array<shape_rule, shape_rules_max> shapes{};
   std::uint8_t shape_count = 0;
+  std::uint64_t lists = 0;  // bit per parameter that is a list of arrays, counted as the rules count
 };
 
 /// The box of one access, where it is not exactly one tile. In coordinates of the array that owns the bytes.

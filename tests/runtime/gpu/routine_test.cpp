@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <troupe/troupe.hpp>
@@ -65,6 +67,38 @@ TEST(gpu_routines, see_the_part_of_a_tile_that_they_were_given) {
   rt.spawn(stir, update(a), word{1});  // so that it is there
   rt.spawn(copy, read(a.sub({{20}, {30}})), write(b));
   EXPECT_EQ(b.read()(3), 46u);
+}
+
+// Takes the element of each array whose number the values say.
+void pick_routine(device_call& call, std::span<const view<const word, 1>> from, std::span<const index_t> which,
+                  view<word, 1> to) {
+  for (std::size_t i = 0; i < from.size(); ++i)
+    check(soft_gpu::simMemcpyAsync(to.data() + i, from[i].data() + which[i], sizeof(word),
+                                   soft_gpu::simMemcpyDeviceToDevice, lane_of(call)));
+}
+constexpr auto pick =
+    kernel<in_all<word, 1>, std::span<const index_t>, out<word, 1>>("pick").on(sim, routine<&pick_routine>);
+
+TEST(gpu_routines, have_lists_as_bodies_for_cores_do) {
+  runtime rt(with_sim());
+  for (const std::size_t count : {1, 3, 16, 40}) {
+    std::vector<array<word, 1>> from;
+    std::vector<index_t> which;
+    std::vector<future<index_t>> later;
+    for (std::size_t i = 0; i < count; ++i) {
+      std::vector<word> numbers(8);
+      for (std::size_t k = 0; k < 8; ++k) numbers[k] = 10 * i + k;
+      from.push_back(rt.adopt(std::move(numbers)));
+      which.push_back(static_cast<index_t>(i * 5 % 8));
+      later.push_back(rt.spawn([i] { return static_cast<index_t>(i * 3 % 8); }));
+    }
+    const auto n = static_cast<index_t>(count);
+    const auto to = rt.array<word>({n}, tiles(n));
+    rt.spawn(pick, read_all(from), which, write(to));
+    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(to.read()(static_cast<index_t>(i)), 10 * i + i * 5 % 8) << i;
+    rt.spawn(pick, read_all(from), later, write(to));
+    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(to.read()(static_cast<index_t>(i)), 10 * i + i * 3 % 8) << i;
+  }
 }
 
 TEST(gpu_routines, that_throw_fail_their_task_only) {

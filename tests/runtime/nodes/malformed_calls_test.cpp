@@ -4,7 +4,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <functional>
 #include <limits>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "false_members.hpp"
 
@@ -37,11 +39,23 @@ inline constexpr auto first_of_each = troupe::kernel<troupe::in<word, 2>, troupe
                                               b.data()[y * b.stride(0)] += a.data()[y * a.stride(0)];
                                           });
 
+inline int truths_seen = 0, arrays_seen = 0;
+inline constexpr auto take_lists =
+    troupe::kernel<troupe::in_all<word, 2>, std::span<const bool>, troupe::inout<word, 2>, std::span<const word>>(
+        "malformed.take_lists")
+        .requiring(troupe::same_shape(0, 2))
+        .on(troupe::cpu, [](std::span<const troupe::view<const word, 2>> all, std::span<const bool> truths,
+                            troupe::view<word, 2>, std::span<const word>) {
+          ++bodies;
+          arrays_seen = static_cast<int>(all.size());
+          truths_seen = static_cast<int>(truths.size());
+        });
+
 class malformed_calls : public test::false_members {
  protected:
   malformed_calls() {
     // Not before: what is offered is in the cards of the simulations of this program, whose seeds it would change.
-    static const troupe::offer offered{read_large, take_bool, first_of_each};
+    static const troupe::offer offered{read_large, take_bool, first_of_each, take_lists};
     bodies = 0;
   }
   static wire::array_descriptor an_array(std::uint64_t id, index_t rows, index_t columns) {
@@ -272,6 +286,48 @@ TEST_F(malformed_calls, arrays_of_one_call_have_the_shapes_that_the_kernel_says)
   const auto end = end_of_it();
   ASSERT_TRUE(end.has_value());
   EXPECT_EQ(end->how, wire::outcome::ran) << end->text;
+  EXPECT_EQ(bodies, 1);
+}
+
+TEST_F(malformed_calls, lists_are_as_long_as_is_said) {
+  const auto length = [](std::uint32_t n) {
+    const auto bytes = std::as_bytes(std::span(&n, 1));
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  };
+  wire::tasks t;
+  t.arrays = {an_array(1, 6, 3), an_array(2, 6, 3), an_array(3, 5, 3)};
+  wire::task_descriptor& call = t.all.emplace_back();
+  call.id = 1;
+  call.kernel = take_lists.info().key;
+  call.accesses = {all_of(t.arrays[0], access_mode::read), all_of(t.arrays[0], access_mode::read),
+                   all_of(t.arrays[1], access_mode::update)};
+  for (auto& x : call.accesses) x.gaps.push_back({.where = x.where});
+  call.values = {length(2), std::vector<std::byte>(40, std::byte{1}), std::vector<std::byte>(3 * sizeof(word))};
+  refuses("a longer list", t, [&](wire::tasks& c) { c.all[0].values[0] = length(3); });
+  refuses("a shorter list", t, [&](wire::tasks& c) { c.all[0].values[0] = length(1); });
+  refuses("a very long list", t, [&](wire::tasks& c) { c.all[0].values[0] = length(~0u); });
+  refuses("no length", t, [&](wire::tasks& c) { c.all[0].values[0].clear(); });
+  refuses("half a length", t, [&](wire::tasks& c) { c.all[0].values[0].resize(2); });
+  refuses("no list", t, [&](wire::tasks& c) { c.all[0].values.erase(c.all[0].values.begin() + 1); });
+  refuses("a value that is neither", t, [&](wire::tasks& c) { c.all[0].values[1][39] = std::byte{2}; });
+  refuses("half a value", t, [&](wire::tasks& c) { c.all[0].values[2].resize(20); });
+  refuses("a list that is written", t, [&](wire::tasks& c) { c.all[0].accesses[1].mode = access_mode::update; });
+  EXPECT_EQ(bodies, 0);
+  tell(t);
+  auto end = end_of_it();
+  ASSERT_TRUE(end.has_value());
+  EXPECT_EQ(end->how, wire::outcome::ran) << end->text;
+  EXPECT_EQ(arrays_seen, 2);
+  EXPECT_EQ(truths_seen, 40);
+  t.arrays.clear();
+  t.all[0].id = 2;
+  t.all[0].accesses[1] = all_of(an_array(3, 5, 3), access_mode::read);
+  t.all[0].accesses[1].gaps.push_back({.where = t.all[0].accesses[1].where});
+  tell(t);
+  end = end_of_it();
+  ASSERT_TRUE(end.has_value());
+  EXPECT_EQ(end->how, wire::outcome::failed);
+  EXPECT_EQ(end->code, troupe::errc::bad_argument) << end->text;
   EXPECT_EQ(bodies, 1);
 }
 

@@ -139,6 +139,22 @@ TEST_F(malformed_graphs, a_kernel_that_is_not_there_is_told) {
   EXPECT_EQ(other->losses, 0);
 }
 
+TEST_F(malformed_graphs, a_call_has_the_shapes_that_its_kernel_requires) {
+  static constexpr auto of_rows = troupe::kernel<troupe::in<word, 2>, troupe::out<word, 2>, word>("malformed.of_rows")
+                                      .requiring(troupe::same_shape(0, 1))
+                                      .on(troupe::cpu, [](troupe::view<const word, 2>, troupe::view<word, 2>, word) {});
+  static const troupe::offer offered{of_rows};  // not before: see malformed_calls_test.cpp
+  wire::graph_definition d = a_part(1);
+  d.steps[1].call.kernel = of_rows.info().key;  // one row beside four
+  define(d);
+  const auto a = answer();
+  ASSERT_TRUE(a.has_value());
+  EXPECT_FALSE(a->is_ready);
+  EXPECT_EQ(a->code, troupe::errc::bad_argument);
+  EXPECT_NE(a->text.find("malformed.of_rows"), std::string::npos) << a->text;
+  EXPECT_EQ(other->losses, 0);
+}
+
 TEST_F(malformed_graphs, a_number_stands_for_one_graph) {
   define(a_part(1));
   ASSERT_TRUE(answer().has_value());
