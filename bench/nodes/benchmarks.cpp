@@ -8,6 +8,7 @@
 #include "../workloads.hpp"
 #include "compute.hpp"
 #include "contender.hpp"
+#include "halos.hpp"
 #include "imagined.hpp"
 #include "worker.hpp"
 
@@ -172,40 +173,63 @@ group on_two_cores(const std::string& what, const std::string& about, const link
           {}};
 }
 
-/// A task for each core in a step, and twice as many: neighbours of neighbours need tasks of both nodes.
-group steps(const link& by) {
-  const auto name = "net_steps/" + by.text();
-  struct series {
-    std::string name;
-    step_shape shape;
-  };
-  const std::vector<series> all{{"stencil_1d", {.pattern = step_pattern::stencil_1d, .width = 2}},
-                                {"nearest", {.pattern = step_pattern::nearest, .width = 4}}};
-  group found{name, "METG(50 %) of graphs in steps on two nodes of one core each", {}, {}, stage::shared, {}, {}};
+/// Stencils in one dimension have a task for each core in a step. The others have two, so that neighbours of neighbours
+/// need tasks of other nodes.
+group steps(const link& by, const crowd& all) {
+  const auto name = "net_steps/" + by.text() + all.text();
+  const std::size_t processors = all.nodes * all.cores;
+  std::vector<step_shape> shapes;
+  for (const step_pattern p : step_patterns)
+    shapes.push_back({.pattern = p, .width = p == step_pattern::stencil_1d ? processors : 2 * processors});
+  group found{name,
+              "METG(50 %) of graphs in steps on " + std::to_string(all.nodes) + " nodes of " +
+                  std::to_string(all.cores) + (all.cores == 1 ? " core each" : " cores each"),
+              {},
+              {},
+              stage::shared,
+              {},
+              {}};
   for (const bool recorded : {false, true})
-    for (const auto& each : all)
-      found.rows.push_back({name + "/" + each.name + (recorded ? "/recorded" : ""),
+    for (const auto& each : shapes)
+      found.rows.push_back({name + "/" + std::string(name_of(each.pattern)) + (recorded ? "/recorded" : ""),
                             "us",
                             lower,
                             {},
                             {{"mpi", by.secure ? 1 / 2.0 : 1 / 1.5}}});
-  found.measure = with_nodes([by, all](node_contender& who, const settings& how) {
+  found.measure = with_nodes([by, all, shapes, processors](node_contender& who, const settings& how) {
+    const auto threads = static_cast<unsigned>(processors);
     figures metg;
-    const auto measure = [&](const series& each, bool recorded) {
-      metg.push_back(metg50([&](double body_us) -> std::optional<double> {
-        step_shape shape = each.shape;
-        shape.iterations = static_cast<std::uint64_t>(std::max(1.0, body_us * 1000 / iteration_ns(2)));
-        shape.steps = static_cast<std::size_t>((how.quick ? 40'000 : 200'000) / (body_us + 100));
-        const auto spent = who.steps(by, shape, recorded);
-        if (!spent) return {};
-        return step_problem(shape).ideal_ns(2) / *spent;
-      }));
-    };
     for (const bool recorded : {false, true})
-      for (const auto& each : all) measure(each, recorded);
+      for (step_shape shape : shapes)
+        metg.push_back(metg50([&](double body_us) -> std::optional<double> {
+          shape.iterations = static_cast<std::uint64_t>(std::max(1.0, body_us * 1000 / iteration_ns(threads)));
+          shape.steps = static_cast<std::size_t>((how.quick ? 40'000 : 200'000) / (body_us + 100));
+          const auto spent = who.steps(by, all, shape, recorded);
+          if (!spent) return {};
+          return step_problem(shape).ideal_ns(threads) / *spent;
+        }));
     return metg;
   });
   return found;
+}
+
+/// Stencils whose tiles stay where they are.
+group halos() {
+  group all{
+      "halo", "bytes that move in a step of a 2-D stencil, for each byte of its halo", {}, {}, stage::unstarted, {}, {},
+      1};
+  for (const char* where : {"nodes/2", "nodes/4", "nodes/2/recorded", "nodes/4/recorded", "devices/2"})
+    all.rows.push_back({"halo/" + std::string(where), "x", lower, 1.1});
+  all.measure = [](contender& who, const settings& how) -> figures {
+    if (who.name() != "troupe") return {};
+    const troupe::index_t side = how.quick ? 1024 : 4096;
+    figures found;
+    for (const bool recorded : {false, true})
+      for (const int nodes : {2, 4}) found.emplace_back(halo_bytes_of_nodes(nodes, side, recorded));
+    found.emplace_back(halo_bytes_of_devices(side));
+    return found;
+  };
+  return all;
 }
 
 group factorisation(const link& by) {
@@ -287,7 +311,11 @@ std::vector<group> node_groups(const settings& how) {
   groups.push_back(fabric_migration());
   for (const auto& by : {plain, tls}) groups.push_back(copies(by));
   for (const auto& by : links) groups.push_back(control_latency(by, how));
-  for (const auto& by : {plain, tls}) groups.push_back(steps(by));
+  for (const crowd& all : {crowd{}, crowd{.nodes = 3}, crowd{.nodes = 4}, crowd{.cores = 2}}) {
+    if (cores().size() < all.nodes * all.cores && all != crowd{}) continue;
+    for (const auto& by : {plain, tls}) groups.push_back(steps(by, all));
+  }
+  groups.push_back(halos());
   std::erase(links, plain);
   links.push_back({.fabric = true});
   for (const auto& by : links) groups.push_back(factorisation(by));

@@ -40,6 +40,17 @@ struct link {
   bool operator==(const link&) const = default;
 };
 
+/// How many nodes there are, and how many cores each has to itself.
+struct crowd {
+  std::size_t nodes = 2, cores = 1;
+
+  /// "" for two nodes of one core, else "/4x1".
+  [[nodiscard]] std::string text() const {
+    return *this == crowd{} ? "" : "/" + std::to_string(nodes) + "x" + std::to_string(cores);
+  }
+  bool operator==(const crowd&) const = default;
+};
+
 /// A task that says whether what has been moved has arrived as it was: the sum of one number in each MiB.
 inline constexpr std::size_t sampled_every = (1u << 20) / sizeof(std::uint64_t);
 
@@ -65,10 +76,10 @@ class node_contender : public contender {
   virtual std::optional<copied_shares> copies(const link&, std::size_t) { return {}; }
   /// Round trips while so many bytes are on their way.
   virtual std::vector<double> round_trips_beside(const link&, std::size_t) { return {}; }
-  /// Steps of tasks, the first half of each step here and the second half there, on two cores in all: nanoseconds from
-  /// the first task to the end of the last one. Every input is checked. One graph, of 16-byte outputs. `recorded`: all
-  /// steps are recorded before the clock, and run.
-  virtual std::optional<double> steps(const link&, const step_shape&, bool /*recorded*/) { return {}; }
+  /// Steps of tasks, an equal part of each on each node, the first here: nanoseconds from the first task to the end of
+  /// the last one. Every input is checked. One graph, of 16-byte outputs. `recorded`: all steps are recorded before the
+  /// clock, and run.
+  virtual std::optional<double> steps(const link&, const crowd&, const step_shape&, bool /*recorded*/) { return {}; }
   /// A factorisation, on two cores in all. Throws `not_shared` where one of the nodes has run next to nothing.
   virtual std::optional<two_times> cholesky(const link&, cholesky_problem&, std::size_t) { return {}; }
   /// A filtered image, on two cores in all; the same.

@@ -9,8 +9,8 @@
 #include "../taskbench/steps.hpp"
 #include "contender.hpp"
 
-#include <array>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 
 namespace bench {
@@ -28,50 +28,25 @@ inline constexpr auto look_through =
           for (troupe::index_t i = a.lo(0); i < a.hi(0); i += sampled_every) sum(0) += a(i);
         });
 
-/// A task of a graph in steps: which one it is, whose outputs it reads, and how long it computes.
+/// A task of a graph in steps: which one it is, and how long it computes.
 struct step_call {
   std::uint64_t iterations = 0;
-  std::uint32_t step = 0;
-  std::uint16_t at = 0;
-  std::array<std::uint16_t, 5> others{};
+  std::uint32_t step = 0, at = 0;
 };
 
-/// Throws unless the input is what that point of the step before has made.
-inline void check_input(const step_call& c, std::size_t i, troupe::view<const std::uint64_t, 1> in) {
-  if (in(0) != c.step - 1 || in(1) != c.others[i])
-    throw std::runtime_error("an input was not what the step before had made");
-}
-inline void compute_step(const step_call& c, troupe::view<std::uint64_t, 1> out) {
-  compute_steps(c.iterations);
-  out(0) = c.step;
-  out(1) = c.at;
-}
-
-using number_in = troupe::in<std::uint64_t, 1>;
-using numbers_seen = troupe::view<const std::uint64_t, 1>;
-
-/// Computes and fills its output: a task of the first step.
-inline constexpr auto step_of_none =
-    troupe::kernel<step_call, troupe::out<std::uint64_t, 1>>("bench.step_of_none")
-        .on(troupe::cpu, [](step_call c, troupe::view<std::uint64_t, 1> out) { compute_step(c, out); });
-/// Checks the outputs of three points of the step before (some may be the same), computes, fills its own.
-inline constexpr auto step_of_three =
-    troupe::kernel<step_call, number_in, number_in, number_in, troupe::out<std::uint64_t, 1>>("bench.step_of_three")
+/// Checks the outputs of points of the step before, computes and fills its own.
+inline constexpr auto step_of_any =
+    troupe::kernel<step_call, std::span<const std::uint32_t>, troupe::in_all<std::uint64_t, 1>,
+                   troupe::out<std::uint64_t, 1>>("bench.step_of_any")
         .on(troupe::cpu,
-            [](step_call c, numbers_seen a, numbers_seen b, numbers_seen d, troupe::view<std::uint64_t, 1> out) {
-              std::size_t i = 0;
-              for (const auto* in : {&a, &b, &d}) check_input(c, i++, *in);
-              compute_step(c, out);
+            [](step_call c, std::span<const std::uint32_t> points,
+               std::span<const troupe::view<const std::uint64_t, 1>> inputs, troupe::view<std::uint64_t, 1> out) {
+              for (std::size_t i = 0; i < inputs.size(); ++i)
+                if (inputs[i](0) != c.step - 1 || inputs[i](1) != points[i])
+                  throw std::runtime_error("an input was not what the step before had made");
+              compute_steps(c.iterations);
+              out(0) = c.step;
+              out(1) = c.at;
             });
-/// The same with five.
-inline constexpr auto step_of_five =
-    troupe::kernel<step_call, number_in, number_in, number_in, number_in, number_in, troupe::out<std::uint64_t, 1>>(
-        "bench.step_of_five")
-        .on(troupe::cpu, [](step_call c, numbers_seen a, numbers_seen b, numbers_seen d, numbers_seen e, numbers_seen f,
-                            troupe::view<std::uint64_t, 1> out) {
-          std::size_t i = 0;
-          for (const auto* in : {&a, &b, &d, &e, &f}) check_input(c, i++, *in);
-          compute_step(c, out);
-        });
 
 }  // namespace bench

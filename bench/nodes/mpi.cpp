@@ -1,4 +1,4 @@
-// Steps of tasks by MPI, in two processes that mpirun starts: each has half of every step.
+// Steps of tasks by MPI, in processes that mpirun starts, one for each core: each has an equal part of every step.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "contender.hpp"
@@ -17,19 +17,21 @@ class mpi final : public node_contender {
  public:
   std::string name() const override { return "mpi"; }
   std::string description() const override {
-    return "MPI over TCP on loopback, two processes bound to a core each, which never sleep";
+    return "MPI over TCP on loopback, a process for each core, bound to it, which never sleeps";
   }
   void stop() override {}
 
-  std::optional<double> steps(const link& by, const step_shape& shape, bool) override {
+  std::optional<double> steps(const link& by, const crowd& all, const step_shape& shape, bool) override {
     if (by.over != route::loopback) return {};
-    if (cores().size() < 2) throw missing("two cores");
-    const std::string core[] = {std::to_string(cores().at(0)), std::to_string(cores().at(1))};
-    std::vector<std::string> command{"mpirun", "--allow-run-as-root", "-np", "2"};
+    const std::size_t processes = all.nodes * all.cores;
+    if (cores().size() < processes) throw missing(std::to_string(processes) + " cores");
+    std::string used;
+    for (std::size_t i = 0; i < processes; ++i) used += (i == 0 ? "" : ",") + std::to_string(cores()[i]);
+    std::vector<std::string> command{"mpirun", "--allow-run-as-root", "-np", std::to_string(processes)};
     for (const char* word : {"--bind-to", "cpu-list:ordered", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include",
                              "lo", "--mca", "pml", "ob1", "--cpu-set"})
       command.emplace_back(word);
-    command.push_back(core[0] + "," + core[1]);
+    command.push_back(used);
     command.emplace_back(TROUPE_BENCH_MPI);
     for (std::string& word : words_of(shape)) command.push_back(std::move(word));
     const auto done = test::run(command, {}, std::chrono::minutes(2));

@@ -1,4 +1,4 @@
-// Troupe between two processes: the owner here, a worker that it starts.
+// Troupe between processes: the owner here, workers that it starts.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "compute.hpp"
@@ -12,8 +12,10 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <sstream>
 #include <utility>
+#include <vector>
 
 namespace bench {
 
@@ -24,40 +26,61 @@ using numbers = troupe::array<std::uint64_t, 1>;
 
 double since(clock::time_point begin) { return std::chrono::duration<double, std::nano>(clock::now() - begin).count(); }
 
-/// An owner in this process and a worker in another one, which know each other.
-class two_nodes {
+/// An owner in this process and workers in others, which know each other. Not bound, there is one worker.
+class some_nodes {
  public:
-  /// Starts both with one thread, bound to a core of its own where `bound`.
-  two_nodes(const link& by, bool bound) : by_(by), bound_(bound) {
+  /// Starts all of them with a thread for each core of theirs, which they are bound to where `bound`.
+  some_nodes(const link& by, bool bound, const crowd& all) : by_(by), bound_(bound), all_(all) {
     const std::string secret = by.secure ? cluster_secret() : "-";
     const auto at = [&](int host) { return address_of(by.over, host) + ":0"; };
+    const int threads = static_cast<int>(all.cores);
     on_this_host(by.over, [&] {
-      const bound_to mine(bound ? std::vector{cores().at(0)} : cores());
+      const bound_to mine(cores_of(0));
       auto options = test::owner_options(secret);
+      options.threads = threads;
       options.cluster.listen = {at(0)};
       options.cluster.trusted_fabric = by.fabric;
       owner_.emplace(std::move(options));
     });
-    // Not there: it would end with that thread.
-    const bound_to its(bound ? std::vector{cores().at(1)} : cores());
+    // Not there: they would end with that thread.
     auto where = on_other_host(by.over);
     where.environment.emplace_back("OPENBLAS_NUM_THREADS=1");
     if (by.fabric) where.environment.emplace_back("TEST_TRUSTED_FABRIC=1");
-    worker_.emplace("worker", secret, owner_->addresses().front(), at(1), where);
-    if (!owner_->wait_for_nodes(1, std::chrono::seconds(10)))
-      throw std::runtime_error("the other node did not come: " + worker_->process.err());
+    on.push_back({.where = troupe::scope::here()});
+    for (std::size_t node = 1; node < all.nodes; ++node) {
+      const bound_to its(cores_of(node));
+      const std::string name = "worker" + (node == 1 ? "" : std::to_string(node));
+      workers_.push_back(
+          std::make_unique<test::worker>(name, secret, owner_->addresses().front(), at(1), where, threads));
+      on.push_back({.where = troupe::scope::at(name)});
+    }
+    if (!owner_->wait_for_nodes(workers_.size(), std::chrono::seconds(10)))
+      throw std::runtime_error("the other nodes did not come: " + workers_.front()->process.err());
   }
 
-  [[nodiscard]] bool is(const link& by, bool bound) const { return by == by_ && bound == bound_; }
+  [[nodiscard]] bool is(const link& by, bool bound, const crowd& all) const {
+    return by == by_ && bound == bound_ && all == all_;
+  }
+  /// The cores that a node is bound to; all, where it is not.
+  [[nodiscard]] std::vector<int> cores_of(std::size_t node) const {
+    if (!bound_) return cores();
+    const auto first = cores().begin() + static_cast<std::ptrdiff_t>(node * all_.cores);
+    return {first, first + static_cast<std::ptrdiff_t>(all_.cores)};
+  }
   troupe::runtime& owner() { return *owner_; }
   std::uint64_t copied_there() {
-    worker_->process.tell("copied");
-    return std::stoull(worker_->process.line_after("copied "));
+    workers_.front()->process.tell("copied");
+    return std::stoull(workers_.front()->process.line_after("copied "));
   }
-  double cpu_there() { return processor_time_of(worker_->process.id()); }
-  std::uint64_t ran_there() { return owner_->nodes().at(0).tasks; }
+  double cpu_there() { return processor_time_of(workers_.front()->process.id()); }
+  std::uint64_t ran_there() {
+    std::uint64_t n = 0;
+    for (const auto& node : owner_->nodes()) n += node.tasks;
+    return n;
+  }
 
-  const troupe::task_options there{.where = troupe::scope::at("worker")};
+  std::vector<troupe::task_options> on;  // by node, 0 here
+  [[nodiscard]] const troupe::task_options& there() const { return on.at(1); }
   std::map<std::size_t, numbers> moved;  // by size in bytes
   std::vector<troupe::array<int, 1>> updated;
   troupe::array<double, 2> matrix;
@@ -65,15 +88,85 @@ class two_nodes {
  private:
   const link by_;
   const bool bound_;
+  const crowd all_;
   std::optional<troupe::runtime> owner_;
-  std::optional<test::worker> worker_;  // ends first: its input does
+  std::vector<std::unique_ptr<test::worker>> workers_;  // end first: their input does
+};
+
+/// A graph in steps, of which each node has a part of its own.
+class steps_over_nodes {
+ public:
+  steps_over_nodes(some_nodes& n, std::size_t nodes, const step_shape& shape)
+      : owner_(n.owner()), on_(n.on), nodes_(nodes), problem_(shape) {
+    for (std::size_t i = 0; i < problem_.outputs(); ++i)
+      outputs_.push_back(owner_.array<std::uint64_t, 1>({2}, troupe::tiles(2)));
+    for (std::size_t step = 0; step < 2 * problem_.sets(); ++step)
+      for (std::size_t at = 0; at < shape.width; ++at) {
+        auto& list = inputs_.emplace_back();
+        for (const std::uint32_t other : problem_.inputs(step + 2 * problem_.sets(), at))
+          list.push_back(outputs_[problem_.output_of(0, step + 1, other)]);
+      }
+  }
+
+  [[nodiscard]] double spawned() const {
+    const auto begin = clock::now();
+    spawn_all(owner_);
+    owner_.wait_all();
+    const double spent = since(begin);
+    check();
+    return spent;
+  }
+  [[nodiscard]] double recorded() const {
+    const troupe::graph all = owner_.record([&](troupe::recorder& r) { spawn_all(r); });
+    owner_.run(all).get();  // memory that is used for the first time, as the other's is by then
+    const auto begin = clock::now();
+    owner_.run(all).get();
+    const double spent = since(begin);
+    check();
+    return spent;
+  }
+  [[nodiscard]] std::size_t tasks_there() const {
+    std::size_t n = 0;
+    for (std::size_t at = 0; at < problem_.shape().width; ++at) n += node_of(at) != 0 ? 1 : 0;
+    return n * problem_.shape().steps;
+  }
+
+ private:
+  [[nodiscard]] std::size_t node_of(std::size_t at) const { return at * nodes_ / problem_.shape().width; }
+  template <class Submitter>
+  void spawn_all(Submitter& to) const {
+    static const std::vector<numbers> none;
+    const auto& shape = problem_.shape();
+    for (std::size_t task = 0; task < problem_.tasks(); ++task) {
+      const auto [graph, step, at] = problem_.point_of(task);
+      const step_call call{.iterations = problem_.iterations_of(step, at),
+                           .step = static_cast<std::uint32_t>(step),
+                           .at = static_cast<std::uint32_t>(at)};
+      const auto& inputs = step == 0 ? none : inputs_[step % (2 * problem_.sets()) * shape.width + at];
+      to.spawn(on_[node_of(at)], step_of_any, call, problem_.inputs(step, at), troupe::read_all(inputs),
+               troupe::write(outputs_[problem_.output_of(graph, step, at)]));
+    }
+  }
+  void check() const {
+    const auto& shape = problem_.shape();
+    for (std::size_t at = 0; at < shape.width; ++at)
+      if (outputs_[problem_.output_of(0, shape.steps - 1, at)].read()(0) != shape.steps - 1)
+        throw wrong_answer("a graph in steps did not come to its end");
+  }
+
+  troupe::runtime& owner_;
+  const std::vector<troupe::task_options>& on_;
+  const std::size_t nodes_;
+  const step_problem problem_;
+  std::vector<numbers> outputs_;
+  std::vector<std::vector<numbers>> inputs_;  // by step, as they come again, and point
 };
 
 class troupe_nodes final : public node_contender {
  public:
   std::string name() const override { return "troupe"; }
   std::string description() const override {
-    return "troupe, an owner here and a worker in another process, one thread each";
+    return "troupe, an owner here and workers in other processes, a thread for each core";
   }
   void stop() override { nodes_.reset(); }
 
@@ -83,7 +176,7 @@ class troupe_nodes final : public node_contender {
     std::vector<double> taken(count);
     for (auto& nanoseconds : taken) {
       const auto begin = clock::now();
-      n.owner().spawn(n.there, nothing).get();
+      n.owner().spawn(n.there(), nothing).get();
       nanoseconds = since(begin);
     }
     expect(n, before, count);
@@ -95,16 +188,16 @@ class troupe_nodes final : public node_contender {
     auto& owner = n.owner();
     if (with_data && n.updated.empty()) {
       for (int i = 0; i < 64; ++i) n.updated.push_back(owner.filled<int>({16}, troupe::tiles(16), 0));
-      for (const auto& one : n.updated) owner.spawn(n.there, update_nothing, troupe::update(one));
+      for (const auto& one : n.updated) owner.spawn(n.there(), update_nothing, troupe::update(one));
       owner.wait_all();
     }
     const auto before = n.ran_there();
     const auto begin = clock::now();
     for (std::size_t i = 0; i < count; ++i) {
       if (with_data)
-        owner.spawn(n.there, update_nothing, troupe::update(n.updated[i % n.updated.size()]));
+        owner.spawn(n.there(), update_nothing, troupe::update(n.updated[i % n.updated.size()]));
       else
-        owner.spawn(n.there, nothing);
+        owner.spawn(n.there(), nothing);
     }
     owner.wait_all();
     const auto spent = since(begin);
@@ -139,41 +232,23 @@ class troupe_nodes final : public node_contender {
     moved(n, data, [&](const troupe::future<void>& arrives) {
       while (!arrives.is_ready()) {
         const auto begin = clock::now();
-        n.owner().spawn(n.there, nothing).get();
+        n.owner().spawn(n.there(), nothing).get();
         taken.push_back(since(begin));
       }
     });
     return taken;
   }
 
-  std::optional<double> steps(const link& by, const step_shape& shape, bool recorded) override {
-    if (cores().size() < 2) throw missing("two cores");
-    auto& n = nodes(by, true);
-    const bound_to mine({cores().at(0)});
-    step_problem problem(shape);
-    std::vector<numbers> outputs;
-    for (std::size_t i = 0; i < problem.outputs(); ++i)
-      outputs.push_back(n.owner().array<std::uint64_t, 1>({2}, troupe::tiles(2)));
-    double spent = 0;
-    if (recorded) {
-      const troupe::graph all = n.owner().record([&](troupe::recorder& r) {
-        for (std::size_t task = 0; task < problem.tasks(); ++task) spawn_step(r, n, problem, outputs, task);
-      });
-      n.owner().run(all).get();  // memory that is used for the first time, as the other's is by then
-      const auto begin = clock::now();
-      n.owner().run(all).get();
-      spent = since(begin);
-    } else {
-      const auto before = n.ran_there();
-      const auto begin = clock::now();
-      for (std::size_t task = 0; task < problem.tasks(); ++task) spawn_step(n.owner(), n, problem, outputs, task);
-      n.owner().wait_all();
-      spent = since(begin);
-      expect(n, before, problem.tasks() / 2);
-    }
-    for (std::size_t at = 0; at < shape.width; ++at)
-      if (outputs[problem.output_of(0, shape.steps - 1, at)].read()(0) != shape.steps - 1)
-        throw wrong_answer("a graph in steps did not come to its end");
+  std::optional<double> steps(const link& by, const crowd& crowd, const step_shape& shape, bool recorded) override {
+    if (const auto needed = crowd.nodes * crowd.cores; cores().size() < needed)
+      throw missing(std::to_string(needed) + " cores");
+    auto& n = nodes(by, true, crowd);
+    const bound_to mine(n.cores_of(0));
+    const steps_over_nodes work(n, crowd.nodes, shape);
+    if (recorded) return work.recorded();
+    const auto before = n.ran_there();
+    const double spent = work.spawned();
+    expect(n, before, work.tasks_there());
     return spent;
   }
 
@@ -192,10 +267,10 @@ class troupe_nodes final : public node_contender {
   }
 
  private:
-  two_nodes& nodes(const link& by, bool bound = false) {
-    if (!nodes_ || !nodes_->is(by, bound)) {
+  some_nodes& nodes(const link& by, bool bound = false, const crowd& all = {}) {
+    if (!nodes_ || !nodes_->is(by, bound, all)) {
       nodes_.reset();
-      nodes_.emplace(by, bound);
+      nodes_.emplace(by, bound, all);
     }
     return *nodes_;
   }
@@ -210,10 +285,10 @@ class troupe_nodes final : public node_contender {
       for (const auto& e : n.owner().executors(where)) all.first += e.tasks, all.second += e.bytes_moved;
       return all;
     };
-    const auto here = count(troupe::scope::here()), there = count(n.there.where);
+    const auto here = count(troupe::scope::here()), there = count(n.there().where);
     std::optional<two_times> taken = work(n.owner(), [&] { return processor_time_of(0) + n.cpu_there(); });
     if (!taken) return {};
-    const auto now_here = count(troupe::scope::here()), now_there = count(n.there.where);
+    const auto now_here = count(troupe::scope::here()), now_there = count(n.there().where);
     const auto by_it = static_cast<double>(now_there.first - there.first),
                by_owner = static_cast<double>(now_here.first - here.first);
     taken->there = 100 * by_it / (by_it + by_owner);
@@ -228,40 +303,13 @@ class troupe_nodes final : public node_contender {
     return taken;
   }
 
-  /// `to`: the owner, or a recorder of it.
-  template <class Submitter>
-  static void spawn_step(Submitter& to, two_nodes& n, const step_problem& problem, const std::vector<numbers>& outputs,
-                         std::size_t task) {
-    static const troupe::task_options here{.where = troupe::scope::here()};
-    const auto& shape = problem.shape();
-    const auto [graph, step, at] = problem.point_of(task);
-    const auto& where = at < shape.width / 2 ? here : n.there;
-    const auto& out = outputs[problem.output_of(graph, step, at)];
-    step_call call{
-        .iterations = shape.iterations, .step = static_cast<std::uint32_t>(step), .at = static_cast<std::uint16_t>(at)};
-    if (step == 0) {
-      to.spawn(where, step_of_none, call, troupe::write(out));
-      return;
-    }
-    const auto inputs = problem.inputs(step, at);
-    for (std::size_t i = 0; i < call.others.size(); ++i)
-      call.others[i] = static_cast<std::uint16_t>(inputs[std::min(i, inputs.size() - 1)]);
-    const auto in = [&](std::size_t i) {
-      return troupe::read(outputs[problem.output_of(graph, step - 1, call.others[i])]);
-    };
-    if (inputs.size() <= 3)
-      to.spawn(where, step_of_three, call, in(0), in(1), in(2), troupe::write(out));
-    else
-      to.spawn(where, step_of_five, call, in(0), in(1), in(2), in(3), in(4), troupe::write(out));
-  }
-
-  static void expect(two_nodes& n, std::uint64_t before, std::size_t count) {
+  static void expect(some_nodes& n, std::uint64_t before, std::size_t count) {
     if (const auto ran = n.ran_there() - before; ran != count)
       throw wrong_answer(std::to_string(ran) + " of " + std::to_string(count) + " tasks ran on the other node");
   }
 
   /// Numbers that nothing compresses. They have been there once, so that memory is.
-  static const numbers& filled(two_nodes& n, std::size_t bytes) {
+  static const numbers& filled(some_nodes& n, std::size_t bytes) {
     auto& data = n.moved[bytes];
     if (!data) {
       const auto count = static_cast<troupe::index_t>(bytes / sizeof(std::uint64_t));
@@ -276,7 +324,7 @@ class troupe_nodes final : public node_contender {
 
   /// Moves what this side has changed, and has it looked through there; nanoseconds.
   template <class Meanwhile>
-  static double moved(two_nodes& n, const numbers& data, Meanwhile&& meanwhile) {
+  static double moved(some_nodes& n, const numbers& data, Meanwhile&& meanwhile) {
     std::uint64_t expected = 0;
     {
       const auto all = data.update();
@@ -284,18 +332,18 @@ class troupe_nodes final : public node_contender {
     }
     const auto sum = n.owner().filled<std::uint64_t>({1}, troupe::tiles(1), 0);
     const auto begin = clock::now();
-    const auto arrives = n.owner().spawn(n.there, look_through, troupe::read(data), troupe::write(sum));
+    const auto arrives = n.owner().spawn(n.there(), look_through, troupe::read(data), troupe::write(sum));
     meanwhile(arrives);
     arrives.get();
     const auto spent = since(begin);
     if (sum.read()(0) != expected) throw wrong_answer("what has been moved is not what was there");
     return spent;
   }
-  static double moved(two_nodes& n, const numbers& data) {
+  static double moved(some_nodes& n, const numbers& data) {
     return moved(n, data, [](const auto&) {});
   }
 
-  std::optional<two_nodes> nodes_;
+  std::optional<some_nodes> nodes_;
 };
 
 /// The same work in one process with both cores.

@@ -13,8 +13,7 @@
 namespace bench {
 
 namespace {
-const troupe::offer offered{nothing,       update_nothing, look_through,  step_of_none,
-                            step_of_three, step_of_five,   test::link_on, test::weigh};
+const troupe::offer offered{nothing, update_nothing, look_through, step_of_any, test::link_on, test::weigh};
 }
 
 std::optional<std::uint64_t> bytes_copied() {

@@ -95,8 +95,8 @@ inline child_options with_memory(std::size_t bytes, const std::string& spill = "
 class worker {
  public:
   worker(const std::string& name, const std::string& secret, const std::string& join,
-         const std::string& listen = "127.0.0.1:0", const child_options& where = {})
-      : process({"/proc/self/exe", "worker", name, secret, listen, join}, where) {}
+         const std::string& listen = "127.0.0.1:0", const child_options& where = {}, int threads = 1)
+      : process({"/proc/self/exe", "worker", name, secret, listen, join, std::to_string(threads)}, where) {}
   /// Where it listens, once it does. To be asked before all else: it says so once.
   std::string address() {
     if (address_.empty()) address_ = process.line_after("listening ");
