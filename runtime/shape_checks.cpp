@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <troupe/detail/engine.hpp>
 #include <troupe/error.hpp>
@@ -78,7 +79,12 @@ arrays_of find(const kernel_info& k, std::size_t parameter, std::span<const std:
 }  // namespace
 
 void check_shapes(const task_record& t, std::span<const std::uint32_t> lists) {
+  std::vector<const access*> arrays;  // where there may be many
+  if (!lists.empty())
+    for (const access& x : std::span(t.accesses, t.access_count))
+      if (x.array) arrays.push_back(&x);
   const auto nth = [&](std::size_t n) -> const access* {
+    if (!lists.empty()) return n < arrays.size() ? arrays[n] : nullptr;
     for (int i = 0; i < t.access_count; ++i)
       if (t.accesses[i].array && n-- == 0) return &t.accesses[i];
     return nullptr;

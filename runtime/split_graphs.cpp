@@ -4,9 +4,11 @@
 #include "runtime/split_graphs.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <troupe/error.hpp>
@@ -17,6 +19,7 @@
 #include "actors/logic/data/box_list.hpp"
 #include "actors/logic/data/directory.hpp"
 #include "actors/logic/data/graph_cut.hpp"
+#include "actors/logic/data/reduction_operators.hpp"
 #include "actors/logic/data/region.hpp"
 #include "actors/memory/runtime_state.hpp"
 #include "actors/placement/placement.hpp"
@@ -81,6 +84,7 @@ class splitter {
     const std::size_t calls = recorded_.tasks.size();
     result_->parts.emplace_back();
     for (std::size_t i = 0; i < recorded_.tasks.size(); ++i) place(i);
+    while (!sums_.empty()) end_sum(sums_.begin());
     if ((result_->here & local_executors()).empty())
       throw error(errc::no_executor, "no core group is in the scopes of all calls of this node's part of the graph");
     const logic::graph_cut cut(calls_);
@@ -104,20 +108,118 @@ class splitter {
     for (int a = 0; a < t.access_count; ++a) {
       const access& x = t.accesses[a];
       if (!x.array) continue;
-      if (x.mode == access_mode::reduce)
-        throw error(errc::not_supported, called(t, i) + " reduces: combine in calls that read the parts");
       const std::uint32_t array = number_of(*x.array);
+      if (x.mode == access_mode::reduce) continue;
       each_piece(x, [&](std::uint32_t tile, const box4& b) {
+        if (const auto open = sums_.find({array, tile}); open != sums_.end()) end_sum(open);
         c.pieces.push_back({array, tile, b, x.mode != access_mode::write, x.mode != access_mode::read});
       });
     }
     c.part = part_for(t, i, c);
+    for (int a = 0; a < t.access_count; ++a)
+      if (t.accesses[a].array && t.accesses[a].mode == access_mode::reduce) reduce(t, i, a, c);
     for (const logic::cut_piece& p : c.pieces)
       if (p.writes) writers_.insert_or_assign({p.array, p.tile}, c.part);
     add(t, std::move(c));
     if (task_record* const join = join_of(t)) chunks_[join].push_back(numbers_.at(&t));
     for (int a = 0; a < t.access_count; ++a)
       if (const access& x = t.accesses[a]; !x.array) wait_for(t, i, *x.task);
+  }
+
+  // ---- reductions ---------------------------------------------------------------------------------------------------
+  //
+  // A tile that calls reduce into has a home, as others do. Calls of another part reduce into a partial of their own, an
+  // array of the part alone: it is filled before the first of them, and added at home before the tile is used otherwise.
+
+  /// A step beside the calls: fills a box of a partial, or adds it to the array.
+  struct own_step {
+    bool adds = false;
+    std::uint32_t partial = 0, array = 0, tile = 0;
+    box4 where{};
+    std::array<std::byte, fill_bytes_max> element{};
+    combine_fn op = nullptr;
+  };
+  /// Reductions into a tile that have not been added up.
+  struct open_sum {
+    std::uint32_t home = 0;
+    combine_fn op = nullptr;
+    std::map<std::uint32_t, logic::box_list> filled;  // by part: boxes of its partial
+  };
+
+  // Adds what the call reduces into to its pieces.
+  void reduce(const task_record& t, std::size_t i, int number, logic::cut_call& c) {
+    const access& x = t.accesses[number];
+    const std::uint32_t array = number_of(*x.array);
+    bool is_home = true;
+    each_piece(x, [&](std::uint32_t tile, const box4&) {
+      if (const auto open = sums_.find({array, tile}); open != sums_.end() && open->second.op != x.where->combiner)
+        end_sum(open);
+      open_sum& s = sums_[{array, tile}];
+      if (!s.op) {
+        const auto w = writers_.find({array, tile});
+        s = {w == writers_.end() ? 0 : w->second, x.where->combiner, {}};
+      }
+      is_home = is_home && s.home == c.part;
+      if (s.home != 0 && s.home != c.part && !combiner_of(s.op->code))
+        throw error(errc::not_supported, called(t, i) +
+                                             " reduces by an operator that other nodes do not know into "
+                                             "array '" +
+                                             x.array->spec.name + "', which is on one of them");
+    });
+    const std::uint32_t into = is_home ? array : partial_of(array, c.part);
+    if (!is_home) partials_[{&t, number}] = into;
+    each_piece(x, [&](std::uint32_t tile, const box4& b) {
+      c.pieces.push_back({into, tile, b, true, true});
+      if (is_home) return;
+      logic::box_list& filled = sums_.at({array, tile}).filled[c.part];
+      for (const box4& fresh : logic::without(logic::box_list{b}, filled)) {
+        add_own({false, into, array, tile, fresh, x.where->fill, nullptr}, c.part, {{into, tile, fresh, false, true}});
+        filled.push_back(fresh);
+      }
+    });
+  }
+
+  using sum_map = std::map<std::pair<std::uint32_t, std::uint32_t>, open_sum>;  // by array and tile
+  void end_sum(sum_map::iterator at) {
+    const auto [array, tile] = at->first;
+    const open_sum s = std::move(at->second);
+    sums_.erase(at);
+    for (const auto& [part, boxes] : s.filled)
+      for (const box4& b : boxes) {
+        const std::uint32_t partial = partial_of(array, part);
+        add_own({true, partial, array, tile, b, {}, s.op}, s.home,
+                {{partial, tile, b, true, false}, {array, tile, b, true, true}});
+      }
+    writers_.insert_or_assign({array, tile}, s.home);
+  }
+
+  std::uint32_t partial_of(std::uint32_t array, std::uint32_t part) {
+    const auto [known, is_new] = partial_arrays_.try_emplace({array, part}, 0);
+    if (!is_new) return known->second;
+    array_spec s = array_list_[array]->spec;
+    s.fill = nullptr;
+    s.adopted = nullptr;
+    s.owner.reset();
+    s.replicas = 1;
+    s.name = "partial of " + s.name;
+    array_core* const a = new_array(engine_, std::move(s));
+    own_arrays_.all.push_back(a);
+    known->second = number_of(*a);
+    partial_numbers_.insert(known->second);
+    return known->second;
+  }
+  bool is_partial(std::uint32_t array) const { return partial_numbers_.contains(array); }
+
+  // Returns the number of the array on which an access of a call works.
+  std::uint32_t array_of(const task_record& t, int number) const {
+    const auto known = partials_.find({&t, number});
+    return known != partials_.end() ? known->second : arrays_.at(t.accesses[number].array);
+  }
+
+  void add_own(own_step s, std::uint32_t part, std::vector<logic::cut_piece> pieces) {
+    own_steps_.emplace(static_cast<std::uint32_t>(calls_.size()), s);
+    tasks_.push_back(nullptr);
+    calls_.push_back({.part = part, .pieces = std::move(pieces)});
   }
 
   void add(task_record& t, logic::cut_call c) {
@@ -287,15 +389,15 @@ class splitter {
     std::vector<tile_key> bound;
     std::map<std::uint32_t, std::uint32_t> local;  // numbers of arrays in the part
     for (const step& s : steps_[p])
-      if (!s.is_crossing) {  // also of those of which a call sees an empty box only
+      if (!s.is_crossing && tasks_[s.number]) {  // also of those of which a call sees an empty box only
         const task_record& t = *tasks_[s.number];
         for (int i = 0; i < t.access_count; ++i)
-          if (t.accesses[i].array)
-            local.try_emplace(arrays_.at(t.accesses[i].array), static_cast<std::uint32_t>(local.size()));
+          if (t.accesses[i].array) local.try_emplace(array_of(t, i), static_cast<std::uint32_t>(local.size()));
       }
     for (const auto& [key, use] : uses_of(p, cut)) {
       array_core& a = *array_list_[key.first];
       local.try_emplace(key.first, static_cast<std::uint32_t>(local.size()));
+      if (is_partial(key.first)) continue;
       const auto home = cut.home_of(key.first, key.second);
       if (home && *home != p) {
         if (p == 0 && a.spec.adopted)
@@ -357,6 +459,10 @@ class splitter {
           to.after.push_back({step_of_[x.call], true});
         continue;
       }
+      if (!tasks_[s.number]) {
+        to.task = own_step_here(*part, own_steps_.at(s.number), shadow);
+        continue;
+      }
       to.task = tasks_[s.number];
       use_shadows(*to.task, shadow);
       for (const std::uint32_t before : calls_[s.number].after) to.after.push_back({end_of(before, 0), true});
@@ -382,6 +488,21 @@ class splitter {
     return t;
   }
 
+  template <class Shadow>
+  task_record* own_step_here(graph_part& part, const own_step& s, Shadow&& shadow) {
+    task_record* const t =
+        s.adds ? part.make_merger(engine_.state(), s.op) : part.make_filler(engine_.state(), s.element);
+    const auto use = [&](std::uint32_t array, access_mode mode) {
+      array_core& a = *shadow(array);
+      describe(engine_, t->accesses[t->access_count], a, mode, s.where.lo, s.where.hi, {}, a.spec.size, border::refuse,
+               nullptr, 0, nullptr);
+      ++t->access_count;
+    };
+    use(s.partial, s.adds ? access_mode::read : access_mode::write);
+    if (s.adds) use(s.array, access_mode::update);
+    return t;
+  }
+
   // Has a recorded call work on the shadows. What it waits for is told to the graph's builder, all of it.
   template <class Shadow>
   void use_shadows(task_record& t, Shadow&& shadow) {
@@ -389,7 +510,7 @@ class splitter {
     t.successor_count = 0;  // the join of its for_each
     for (int i = 0; i < t.access_count; ++i) {
       access& x = t.accesses[i];
-      if (x.array) x.array = shadow(arrays_.at(x.array));
+      if (x.array) x.array = shadow(array_of(t, i));
     }
   }
 
@@ -419,6 +540,19 @@ class splitter {
   wire::graph_step step_there(std::uint32_t p, const step& s, const logic::graph_cut& cut,
                               const std::map<std::uint32_t, std::uint32_t>& local) {
     wire::graph_step to;
+    if (!s.is_crossing && !tasks_[s.number]) {
+      const own_step& own = own_steps_.at(s.number);
+      to.kind = own.adds ? wire::graph_step::what::merge : wire::graph_step::what::fill;
+      to.array = local.at(own.partial);
+      to.tile = own.tile;
+      to.where = own.where;
+      to.element = own.element;
+      if (own.adds) {
+        to.into = local.at(own.array);
+        to.op = own.op->code;
+      }
+      return to;
+    }
     if (!s.is_crossing) {
       to.call = described(*tasks_[s.number], s.number, local);
       for (const std::uint32_t before : calls_[s.number].after) to.after.push_back({end_of(before, p), true});
@@ -452,8 +586,13 @@ class splitter {
       const access& x = t.accesses[i];
       if (!x.array) continue;
       wire::access_descriptor& w = c.accesses.emplace_back();
-      w.array = local.at(arrays_.at(x.array));
+      w.array = local.at(array_of(t, i));
       w.mode = x.mode;
+      if (x.mode == access_mode::reduce) {
+        w.fresh = w.returns = true;
+        w.group = combiner_of(x.where->combiner->code) ? 1 : 0;
+        w.op = x.where->combiner->code;
+      }
       if (!x.where) {
         w.where = x.array->tile_box(x.tile);
         w.limit = x.worker != 0 ? w.where : x.array->whole_box();
@@ -482,11 +621,23 @@ class splitter {
 
   std::map<std::uint16_t, std::uint32_t> parts_;  // by executor
   std::map<std::uint32_t, std::size_t> load_;     // calls that a part was given freely
+  struct array_references {
+    ~array_references() {
+      for (array_core* a : all) release(a);
+    }
+    std::vector<array_core*> all;
+  };
+  array_references own_arrays_;                                                      // the partials
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> partial_arrays_;  // by array and part
+  std::unordered_set<std::uint32_t> partial_numbers_;
+  std::map<std::pair<const task_record*, int>, std::uint32_t> partials_;  // by access
+  std::map<std::uint32_t, own_step> own_steps_;                           // by call
+  sum_map sums_;
   std::unordered_map<array_core*, std::uint32_t> arrays_;
   std::vector<array_core*> array_list_;
   std::map<tile_key, std::uint32_t> writers_;  // the part that wrote a tile last
   std::vector<logic::cut_call> calls_;
-  std::vector<task_record*> tasks_;  // of the calls
+  std::vector<task_record*> tasks_;  // of the calls; null: an own step
   std::unordered_map<const task_record*, std::uint32_t> numbers_;
   std::unordered_map<const task_record*, std::vector<std::uint32_t>> chunks_;  // by join
   std::vector<std::vector<step>> steps_;                                       // by part

@@ -38,7 +38,7 @@ parking::woken parking::park(thread& self) {
     return woken::to_work;
   }
   while (book_.state_of(self.seat) != slots::thread_state::awake) {
-    wake_others(self, hold);
+    if (wake_others(self, hold)) continue;
     self.is_surplus = false;
     if (!closed_) self.dismissed = book_.dismiss(self.seat);
     if (closed_ || self.dismissed) {
@@ -51,7 +51,6 @@ parking::woken parking::park(thread& self) {
     else
       stay_idle(self, hold);
   }
-  wake_others(self, hold);
   self.look_again = {};
   self.coming = self.is_surplus = false;
   self.roused_at = 0;
@@ -63,9 +62,9 @@ parking::woken parking::park(thread& self) {
   self.look = !d.task;
   self.at_once = d.at_once;
   self.spares_due = take_spares();
-  if (d.task) return woken::for_task;
-  if (watch_wanted_) pass_watch_on();  // this thread may have been asked to keep the watch
-  return woken::to_work;
+  if (!d.task && watch_wanted_) pass_watch_on();  // this thread may have been asked to keep the watch
+  wake_others(self, hold);  // last: others may have the slot of a thread that has been called and has not come
+  return d.task ? woken::for_task : woken::to_work;
 }
 
 // Sleeps without a slot. It wakes at `look_again`: a task may pass by then that could not before; mail that no thread
@@ -148,13 +147,14 @@ void parking::note_woken(thread& self) {
   wake_up_.store(mean - mean / woken_ + took / woken_ + 1, std::memory_order_relaxed);
 }
 
-// Wakes the sleepers that the thread that woke this one has left to it.
-void parking::wake_others(thread& self, std::unique_lock<std::mutex>& hold) {
+// Wakes the sleepers that the thread that woke this one has left to it; true if the lock was free meanwhile.
+bool parking::wake_others(thread& self, std::unique_lock<std::mutex>& hold) {
   const std::size_t n = std::exchange(self.to_wake, 0);
-  if (n == 0) return;
+  if (n == 0) return false;
   hold.unlock();
   wake(n, nearness::far);
   hold.lock();
+  return true;
 }
 
 void parking::ended(const thread& self) {

@@ -134,7 +134,7 @@ class parking {
   std::size_t take_unstarted(task_record** room, std::size_t n, const std::function<bool(const task_record&)>& wanted);
   /// Returns how many spares are due after calls that do not return it; they count as made.
   int spares_due();
-  /// Wakes `n` sleepers to look for work: the first itself, which wake the others.
+  /// Wakes `n` sleepers to look for work: some itself, and each of these its part of the others.
   void wake(std::size_t n, nearness);
   /// Makes sure that a sleeper looks up now and then: there is work that a thread which is awake should see to.
   void keep_watch();
@@ -161,7 +161,7 @@ class parking {
   int take_spares() { return std::exchange(book_.done().spares, 0); }
   void look_after(logic::slots::seat);
   void rouse(thread&);
-  void wake_others(thread&, std::unique_lock<std::mutex>&);
+  bool wake_others(thread&, std::unique_lock<std::mutex>&);
   void note_woken(thread&);
   void tell_idleness();
   void sleep(thread&, std::unique_lock<std::mutex>&);

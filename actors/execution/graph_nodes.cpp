@@ -13,6 +13,7 @@
 #include <troupe/detail/engine.hpp>
 #include <troupe/error.hpp>
 
+#include "actors/logic/data/reduction.hpp"
 #include "actors/memory/runtime_state.hpp"
 
 namespace troupe::detail {
@@ -123,12 +124,19 @@ std::shared_ptr<recorded_graph> build_part(runtime_state& rt, std::unique_ptr<gr
       }
       tasks.push_back(s.task);
     }
+    deps.combine_recorded(combines);
+    tasks.insert(tasks.end(), combines.begin(), combines.end());
     make_nodes(*g, tasks, deps.graph());
     let_nodes_meet(*g);
     g->part->take_nodes(*g);
   } catch (...) {
-    if (g->nodes.empty())  // else the graph releases them
+    if (g->nodes.empty()) {  // else the graph releases them
       for (const part_step& s : steps) release(s.task);
+      for (task_record* t : combines) {
+        delete t->accesses[0].where->partials;
+        release(t);
+      }
+    }
     throw;
   }
   return g;

@@ -24,7 +24,7 @@ const kernel_info graph_part_kernel{.name = "graph part", .key = 0x67726170685f7
 /// What a node's record keeps in its storage.
 struct graph_part::node_body {
   graph_part* part;
-  std::uint32_t index;  // in in_ or out_
+  std::uint32_t index;  // in in_, out_, fills_ or merges_
   static node_body& of(task_record& t) { return *std::launder(reinterpret_cast<node_body*>(t.storage)); }
 };
 
@@ -36,6 +36,14 @@ const task_ops graph_part::receiver_ops{
     [](task_record& t, task_context& c) { node_body::of(t).part->put(node_body::of(t).index, t, c); },
     [](task_record&) {}, [](task_record&) noexcept {}, [](task_record&) noexcept -> void* { return nullptr; },
     kernel_info{.name = "take from another part"}};
+const task_ops graph_part::filler_ops{
+    [](task_record& t, task_context& c) { node_body::of(t).part->fill(node_body::of(t).index, t, c); },
+    [](task_record&) {}, [](task_record&) noexcept {}, [](task_record&) noexcept -> void* { return nullptr; },
+    kernel_info{.name = "begin a partial"}};
+const task_ops graph_part::merger_ops{
+    [](task_record& t, task_context& c) { node_body::of(t).part->merge(node_body::of(t).index, t, c); },
+    [](task_record&) {}, [](task_record&) noexcept {}, [](task_record&) noexcept -> void* { return nullptr; },
+    kernel_info{.name = "add a partial"}};
 
 graph_part::graph_part(part_name n, outlet& o, std::vector<array_core*> shadows, std::vector<bound_tile> bound)
     : name_(std::move(n)), outlet_(o), shadows_(std::move(shadows)), bound_(std::move(bound)) {
@@ -76,6 +84,16 @@ task_record* graph_part::make_receiver(runtime_state& rt, std::uint32_t crossing
   return t;
 }
 
+task_record* graph_part::make_filler(runtime_state& rt, const std::array<std::byte, fill_bytes_max>& element) {
+  fills_.push_back(element);
+  return make_node(rt, static_cast<std::uint32_t>(fills_.size() - 1), filler_ops);
+}
+
+task_record* graph_part::make_merger(runtime_state& rt, combine_fn by) {
+  merges_.push_back(by);
+  return make_node(rt, static_cast<std::uint32_t>(merges_.size() - 1), merger_ops);
+}
+
 bool graph_part::is_receiver(const task_record& t) const { return t.ops == &receiver_ops; }
 
 void graph_part::take_nodes(const recorded_graph& g) {
@@ -99,6 +117,35 @@ void graph_part::put(std::uint32_t index, task_record& t, task_context& c) {
   incoming& from = in_[index];
   if (t.access_count != 0) copy_into(rows_of(c.view_of(0), t.accesses[0].array->spec.element), from.bytes.data());
   from.bytes = {};
+}
+
+void graph_part::fill(std::uint32_t index, task_record& t, task_context& c) const {
+  const std::size_t element = t.accesses[0].array->spec.element;
+  for (const auto& row : rows_of(c.view_of(0), element))
+    for (std::size_t i = 0; i < row.size(); i += element) std::memcpy(row.data() + i, fills_[index].data(), element);
+}
+
+void graph_part::merge(std::uint32_t index, task_record& t, task_context& c) const {
+  const raw_view from = c.view_of(0), to = c.view_of(1);
+  const auto element = static_cast<index_t>(t.accesses[0].array->spec.element);
+  // Along the last dimension both lie without gaps; the boxes are the same.
+  const int last = t.accesses[0].array->spec.rank - 1;
+  std::array<index_t, rank_max> at{};
+  for (;;) {
+    index_t of_from = 0, of_to = 0;
+    for (int d = 0; d < last; ++d) {
+      of_from += at[static_cast<std::size_t>(d)] * from.stride[static_cast<std::size_t>(d)];
+      of_to += at[static_cast<std::size_t>(d)] * to.stride[static_cast<std::size_t>(d)];
+    }
+    const auto n = static_cast<std::size_t>(from.hi[static_cast<std::size_t>(last)]) -
+                   static_cast<std::size_t>(from.lo[static_cast<std::size_t>(last)]);
+    merges_[index]->combine(to.data + of_to * element, from.data + of_from * element, n);
+    int d = last - 1;
+    while (d >= 0 && ++at[static_cast<std::size_t>(d)] ==
+                         from.hi[static_cast<std::size_t>(d)] - from.lo[static_cast<std::size_t>(d)])
+      at[static_cast<std::size_t>(d--)] = 0;
+    if (d < 0) return;
+  }
 }
 
 void graph_part::left_out(std::uint32_t node) {

@@ -8,6 +8,7 @@
 // part, and nodes that wait for one: a *crossing* each, numbered alike in all parts.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -76,6 +77,10 @@ class graph_part {
   /// by the caller: the whole box, inside one tile. `bytes`: of the box.
   task_record* make_sender(runtime_state&, std::uint32_t crossing, std::uint32_t to);
   task_record* make_receiver(runtime_state&, std::uint32_t crossing, std::uint32_t from, std::size_t bytes);
+  /// Makes the record of a node that fills a box with one element (its access writes), or adds a box to another by an
+  /// operator (its accesses read and update). The accesses are to be filled in by the caller.
+  task_record* make_filler(runtime_state&, const std::array<std::byte, fill_bytes_max>& element);
+  task_record* make_merger(runtime_state&, combine_fn);
   /// Says which nodes of the finished graph these are; called once.
   void take_nodes(const recorded_graph&);
   bool is_receiver(const task_record&) const;
@@ -124,11 +129,13 @@ class graph_part {
     std::exception_ptr failure;
   };
   struct node_body;
-  static const task_ops sender_ops, receiver_ops;
+  static const task_ops sender_ops, receiver_ops, filler_ops, merger_ops;
 
   task_record* make_node(runtime_state&, std::uint32_t index, const task_ops&);
   void send(std::uint32_t index, task_record&, task_context&);
   void put(std::uint32_t index, task_record&, task_context&);
+  void fill(std::uint32_t index, task_record&, task_context&) const;
+  void merge(std::uint32_t index, task_record&, task_context&) const;
   void bind(task_record&);
   void unbind() noexcept;
   // With the lock.
@@ -142,6 +149,8 @@ class graph_part {
   const std::vector<bound_tile> bound_;
   std::vector<incoming> in_;
   std::vector<outgoing> out_;
+  std::vector<std::array<std::byte, fill_bytes_max>> fills_;
+  std::vector<combine_fn> merges_;
   std::unordered_map<std::uint32_t, std::uint32_t> in_of_crossing_, out_of_node_;
 
   std::mutex lock_;  // the next ones, and `is_here` and `bytes` of incoming ones until their nodes are ready

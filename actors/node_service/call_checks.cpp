@@ -49,11 +49,14 @@ void check_access(const array_core& a, const wire::access_descriptor& x) {
     refuse_peer("a constant of elements that are too large");
 }
 
-checked_call check_call(const wire::task_descriptor& c, const offered_kernel& k, const named_array& array_of) {
+void check_sums(const wire::task_descriptor& c) {
   const auto adds = [](const wire::access_descriptor& x) { return x.group != 0; };
   const auto makes = [](const wire::access_descriptor& x) { return x.mode != access_mode::read; };
   if (std::ranges::any_of(c.accesses, adds) && std::ranges::count_if(c.accesses, makes) != 1)
     refuse_peer("a partial that is to be added up, of a task that makes other things");
+}
+
+checked_call check_call(const wire::task_descriptor& c, const offered_kernel& k, const named_array& array_of) {
   std::size_t array = 0, value = 0;
   checked_call checked;
   for (const parameter_facts& p : k.parameters) {

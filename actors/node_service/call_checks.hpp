@@ -34,6 +34,9 @@ struct checked_call {
   std::vector<std::uint32_t> lists;
 };
 
+/// Checks that a task whose partial may be added to those of others makes nothing else. Throws as `refuse_peer`.
+void check_sums(const wire::task_descriptor&);
+
 /// Checks the arguments of a call against the kernel's signature. Throws as `refuse_peer`.
 checked_call check_call(const wire::task_descriptor&, const offered_kernel&, const named_array&);
 

@@ -193,6 +193,7 @@ void node_service_actor::make_task(remote_task& r, const wire::task_descriptor& 
     const auto known = arrays_.find(id);
     return known == arrays_.end() ? nullptr : known->second;
   };
+  check_sums(c);
   const checked_call checked = k ? check_call(c, *k, array_of) : checked_call{check_part(c, array_of), {}};
   struct holder {
     task_record* task;

@@ -28,6 +28,16 @@ void put(net::writer& to, const graph_step& s) {
       put_box(to, s.where);
     }
   }
+  if (s.kind == graph_step::what::fill || s.kind == graph_step::what::merge) {
+    to.varint(s.array);
+    to.varint(s.tile);
+    put_box(to, s.where);
+  }
+  if (s.kind == graph_step::what::fill) to.raw(s.element.data(), s.element.size());
+  if (s.kind == graph_step::what::merge) {
+    to.varint(s.into);
+    to.fixed(s.op);
+  }
   to.varint(s.after.size());
   for (const graph_step::link& l : s.after) to.varint(std::uint64_t{l.step} << 1 | (l.data ? 1 : 0));
 }
@@ -39,7 +49,7 @@ std::uint32_t take_32(net::reader& from, const char* what) {
 graph_step take_step(net::reader& from) {
   graph_step s;
   s.kind = from.fixed<graph_step::what>();
-  if (s.kind > graph_step::what::take) refuse("an unknown step");
+  if (s.kind > graph_step::what::merge) refuse("an unknown step");
   if (s.kind == graph_step::what::call) s.call = take_task(from);
   if (s.kind == graph_step::what::send || s.kind == graph_step::what::take) {
     s.crossing = take_32(from, "a crossing");
@@ -50,6 +60,19 @@ graph_step take_step(net::reader& from) {
       s.tile = take_32(from, "a tile");
       s.where = take_box(from);
     }
+  }
+  if (s.kind == graph_step::what::fill || s.kind == graph_step::what::merge) {
+    s.array = take_32(from, "an array");
+    s.tile = take_32(from, "a tile");
+    s.where = take_box(from);
+  }
+  if (s.kind == graph_step::what::fill) {
+    const auto bytes = from.raw(s.element.size());
+    std::copy(bytes.begin(), bytes.end(), s.element.begin());
+  }
+  if (s.kind == graph_step::what::merge) {
+    s.into = take_32(from, "an array");
+    s.op = from.fixed<std::uint16_t>();
   }
   for (std::size_t left = from.count(1, "a number of links"); left != 0; --left) {
     const std::uint64_t l = from.at_most(graph_steps_max << 1, "a link");

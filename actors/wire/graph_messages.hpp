@@ -6,6 +6,8 @@
 // run is a task like any other (kernel graph_part_kernel). While it runs, parts send each other what crosses.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <string>
@@ -21,18 +23,23 @@ inline constexpr std::size_t crossing_inline_max = 32u << 10;
 
 /// A step of a part, in program order.
 struct graph_step {
-  enum class what : std::uint8_t { call, send, take };
+  /// A call; a crossing's ends; a box that is filled with one element; a box that is added to the same one of another
+  /// array, by an operator of reductions.
+  enum class what : std::uint8_t { call, send, take, fill, merge };
   static constexpr std::uint32_t no_array = 0xffffffff;
   struct link {
     std::uint32_t step = 0;
     bool data = false;
   };
   what kind = what::call;
-  task_descriptor call{};                 ///< its arrays are numbers in graph_definition::arrays
-  std::uint32_t crossing = 0, other = 0;  ///< of send and take: its number, and the part at the other end
-  std::uint32_t array = no_array, tile = 0;
+  task_descriptor call{};                    ///< its arrays are numbers in graph_definition::arrays
+  std::uint32_t crossing = 0, other = 0;     ///< of send and take: its number, and the part at the other end
+  std::uint32_t array = no_array, tile = 0;  ///< of all but calls; no array: nothing but the word crosses
   logic::box4 where{};
-  std::vector<link> after{};  ///< earlier steps that it waits for, beside those of its data
+  std::array<std::byte, fill_bytes_max> element{};  ///< of fill
+  std::uint32_t into = 0;                           ///< of merge: the array that is changed
+  std::uint16_t op = 0;                             ///< of merge: as detail::operator_code has it
+  std::vector<link> after{};                        ///< earlier steps that it waits for, beside those of its data
 };
 
 struct graph_tile {
@@ -59,7 +66,7 @@ std::uint64_t graph_of(net::reader);
 struct graph_answer {
   std::uint64_t graph = 0;
   bool is_ready = true;
-  std::uint64_t edges = 0;  ///< dependencies inside the part
+  std::uint64_t edges = 0;          ///< dependencies inside the part
   errc code = errc::not_supported;  ///< why it is not
   std::string text{};
 };

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstddef>
@@ -24,7 +25,7 @@ class future;
 
 namespace detail {
 
-/// The elements of a list that is passed to a body, one after the other: up to 16 without an allocation.
+/// The elements of a list that is passed to a body, one after the other: up to 16 of usual sizes without an allocation.
 template <class E>
 class short_list {
   static_assert(std::is_trivially_copyable_v<E> && alignof(E) <= alignof(std::max_align_t));
@@ -40,9 +41,9 @@ class short_list {
   void set(std::size_t i, const E& e) { new (bytes() + i * sizeof(E)) E(e); }
 
  private:
-  static constexpr std::size_t inline_max = 16;
+  static constexpr std::size_t inline_max = std::min<std::size_t>(16, 2048 / sizeof(E));
   std::size_t size_;
-  alignas(E) std::array<std::byte, inline_max * sizeof(E)> room_;
+  alignas(E) std::array<std::byte, std::max<std::size_t>(1, inline_max * sizeof(E))> room_;
   std::vector<std::byte> more_;
 };
 

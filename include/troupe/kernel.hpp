@@ -40,9 +40,9 @@ struct red {};
 ///     rt.spawn(add_up, read_all(parts), write(sum));
 ///
 /// A parameter `std::span<const T>` is a list of values: the call passes a vector or span of futures of T, whose values
-/// the body gets one after the other, or a contiguous range of T, which is copied into the task. T is trivially
-/// copyable. Such kernels run on cores and nodes, and on accelerators by a `routine`; a body as text has no parameters
-/// for lists.
+/// the body gets one after the other, or a contiguous range of T (or the future of one), which is copied into the task.
+/// T is trivially copyable. Such kernels run on cores and nodes, and on accelerators by a `routine`; a body as text has
+/// no parameters for lists.
 template <class T, int N>
 struct in_all {};
 /// A parameter of a kernel's signature: a list of N-d arrays of T that the kernel writes (`write_all`). The body gets a
@@ -231,7 +231,10 @@ class kernel {
   template <class P>
   constexpr void note(std::size_t& arrays) {
     if (detail::parameter<P>::rank == 0) return;
-    if (detail::parameter<P>::is_list && arrays < 64) info_.lists |= std::uint64_t{1} << arrays;
+    if (detail::parameter<P>::is_list) {
+      if (arrays >= 64) throw error(errc::bad_argument, "kernel: a list behind 64 arrays and lists");
+      info_.lists |= std::uint64_t{1} << arrays;
+    }
     ++arrays;
   }
   constexpr void add(shape_rule r) {
@@ -248,8 +251,6 @@ class kernel {
       throw error(errc::bad_argument, "kernel::requiring: a size or a margin below 0, which no array has");
     r.a = array_before(r.a);
     r.b = array_before(r.b);
-    if (info_.lists != 0 && (r.a >= 64 || r.b >= 64))
-      throw error(errc::bad_argument, "kernel::requiring: a rule about array 65 and beyond of a kernel with lists");
     info_.shapes[info_.shape_count++] = r;
   }
   static constexpr int rank(std::size_t parameter) {

@@ -71,7 +71,10 @@ template <class P>
 struct remote_argument {  // a value
   using stored = typename parameter<P>::type;
   static int slots(const stored&) { return 0; }
-  static void keep(stored& to, std::span<const std::byte> from) { std::memcpy(&to, from.data(), sizeof to); }
+  static void keep(stored& to, std::span<const std::byte> from) {
+    // What has no members may share its byte with another value of the call.
+    if constexpr (!std::is_empty_v<stored>) std::memcpy(&to, from.data(), sizeof to);
+  }
   static const stored& fetch(task_context&, const stored& s, int) { return s; }
 };
 template <class T>

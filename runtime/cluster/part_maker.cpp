@@ -10,6 +10,7 @@
 #include <troupe/error.hpp>
 
 #include "actors/execution/graph_nodes.hpp"
+#include "actors/logic/data/reduction_operators.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/node_service/call_checks.hpp"
 #include "runtime/engine.hpp"
@@ -86,28 +87,55 @@ class part_maker {
   }
   task_record* record_of(const wire::graph_step& s) {
     if (s.kind == wire::graph_step::what::call) return call_of(s.call);
+    if (s.kind == wire::graph_step::what::fill) return filler_of(s);
+    if (s.kind == wire::graph_step::what::merge) return merger_of(s);
     if (s.other >= definition_.members.size()) refuse_peer("a part of nobody");
     const bool sends = s.kind == wire::graph_step::what::send;
     array_core* a = nullptr;
     std::size_t bytes = 0;
     if (s.array != wire::graph_step::no_array) {
-      a = shadow(s.array);
-      if (s.tile >= a->tile_count || s.where.empty() || !a->tile_box(s.tile).contains(s.where))
-        refuse_peer("a box that is not in its tile");
+      a = box_of(s.array, s);
       bytes = static_cast<std::size_t>(s.where.volume()) * a->spec.element;
     }
     task_record* const t = sends ? part_->make_sender(engine_.state(), s.crossing, s.other)
                                  : part_->make_receiver(engine_.state(), s.crossing, s.other, bytes);
-    if (!a) return t;
+    if (a) give_access(*t, *a, s.where, sends ? access_mode::read : access_mode::write);
+    return t;
+  }
+  task_record* filler_of(const wire::graph_step& s) {
+    array_core* const a = box_of(s.array, s);
+    if (a->spec.element > s.element.size()) refuse_peer("a partial of elements that are too large");
+    task_record* const t = part_->make_filler(engine_.state(), s.element);
+    give_access(*t, *a, s.where, access_mode::write);
+    return t;
+  }
+  task_record* merger_of(const wire::graph_step& s) {
+    array_core *const from = box_of(s.array, s), *const to = box_of(s.into, s);
+    const combine_fn op = combiner_of(s.op);
+    if (from == to || from->spec.rank != to->spec.rank) refuse_peer("a partial of another array");
+    if (!op || element_of(s.op) != from->spec.element || element_of(s.op) != to->spec.element)
+      refuse_peer("a partial by an operator that is not known");
+    task_record* const t = part_->make_merger(engine_.state(), op);
+    give_access(*t, *from, s.where, access_mode::read);
+    give_access(*t, *to, s.where, access_mode::update);
+    return t;
+  }
+  // Returns the array of a step's box, which is inside the tile.
+  array_core* box_of(std::uint32_t array, const wire::graph_step& s) const {
+    array_core* const a = shadow(array);
+    if (s.tile >= a->tile_count || s.where.empty() || !a->tile_box(s.tile).contains(s.where))
+      refuse_peer("a box that is not in its tile");
+    return a;
+  }
+  void give_access(task_record& t, array_core& a, const logic::box4& where, access_mode mode) {
     try {
-      describe(engine_, t->accesses[0], *a, sends ? access_mode::read : access_mode::write, s.where.lo, s.where.hi, {},
-               a->spec.size, border::refuse, nullptr, 0, nullptr);
-      t->access_count = 1;
+      describe(engine_, t.accesses[t.access_count], a, mode, where.lo, where.hi, {}, a.spec.size, border::refuse,
+               nullptr, 0, nullptr);
+      ++t.access_count;
     } catch (...) {
-      release(t);
+      release(&t);
       throw;
     }
-    return t;
   }
   task_record* call_of(const wire::task_descriptor& c) {
     const offered_kernel* const k = find_offer(c.kernel);
@@ -122,10 +150,12 @@ class part_maker {
     try {
       if (c.accesses.size() > task_record::inline_accesses) size_accesses(*t, c.accesses.size());
       for (const wire::access_descriptor& x : c.accesses) {
-        if (x.fresh) throw error(errc::not_supported, "a reduction in a part of a graph");
         array_core* const a = shadow(x.array);
-        describe(engine_, t->accesses[t->access_count], *a, x.mode, x.where.lo, x.where.hi, x.limit.lo, x.limit.hi,
-                 x.edge, x.fill.data(), x.edge == border::fill ? a->spec.element : 0, nullptr);
+        // By an operator that is not known here one body after the other adds to the partial itself.
+        const combine_fn op = x.fresh && x.group != 0 ? combiner_of(x.op) : nullptr;
+        const access_mode mode = x.fresh && !op ? access_mode::update : x.mode;
+        describe(engine_, t->accesses[t->access_count], *a, mode, x.where.lo, x.where.hi, x.limit.lo, x.limit.hi,
+                 x.edge, x.fill.data(), op || x.edge == border::fill ? a->spec.element : 0, op);
         ++t->access_count;
       }
       t->kernel = intern(engine_, k->info);

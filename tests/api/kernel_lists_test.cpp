@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <functional>
 #include <span>
 #include <stdexcept>
@@ -143,6 +144,36 @@ TEST(kernel_lists, of_values_are_copied_into_the_task) {
   EXPECT_EQ(result(std::span<future<int>>(futures)), 8);
 }
 
+TEST(kernel_lists, may_come_from_the_future_of_a_list) {
+  runtime rt({.threads = 1});
+  const auto parts = numbered(rt, 1);
+  const auto to = rt.array<int>({6});
+  const std::span<const array<int, 1>> none;
+  rt.spawn(mixed, 0, read_all(none), read(parts[0]), rt.spawn([] {
+    return std::vector{7, 8, 9};
+  }),
+           read_all(none), write(to), false);
+  EXPECT_EQ(value_of(to, 3), 789);
+  const int three[] = {1, 2, 3};
+  rt.spawn(mixed, 0, read_all(none), read(parts[0]), three, read_all(none), write(to), false);
+  EXPECT_EQ(value_of(to, 3), 123);
+}
+
+TEST(kernel_lists, of_large_values_need_no_room_on_the_stack) {
+  struct large {
+    std::array<int, 1 << 18> numbers;
+  };
+  static constexpr auto last =
+      kernel<std::span<const large>, out<int, 1>>("lists.last")
+          .on(cpu, [](std::span<const large> all, view<int, 1> to) { to(0) = all.back().numbers.back(); });
+  runtime rt({.threads = 1});
+  const auto to = rt.array<int>({1});
+  std::vector<large> list(16);  // 1 MiB each
+  list.back().numbers.back() = 5;
+  rt.spawn(last, list, write(to));
+  EXPECT_EQ(value_of(to), 5);
+}
+
 TEST(kernel_lists, of_truths_are_lists_like_others) {
   runtime rt({.threads = 1});
   std::array<bool, 40> values{};
@@ -252,6 +283,19 @@ TEST(kernel_lists, have_the_shapes_that_a_kernel_requires_of_each) {
   const std::string second =
       refusal([&] { rt.spawn(of_equals, 1.0f, read_all(fours), 0, update_all(others), read(four)); });
   EXPECT_NE(second.find("array 'part 2' [0,4) with array 'five' [0,5)"), std::string::npos) << second;
+}
+
+// Checks take time in proportion to the list.
+TEST(kernel_lists, of_thousands_are_checked_soon) {
+  runtime rt({.threads = 1});
+  const auto one = rt.filled<int>({4}, tiles(4), 0);
+  static constexpr auto both = kernel<in_all<int, 1>, in_all<int, 1>>("lists.both")
+                                   .requiring(same_shape(0, 1), not_empty(0), has_size(1, 0, 4))
+                                   .on(cpu, [](list_of<const int>, list_of<const int>) {});
+  const std::vector<array<int, 1>> list(30'000, one);
+  const auto begin = std::chrono::steady_clock::now();
+  rt.spawn(both, read_all(list), read_all(list)).get();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5)) << "minutes where each is looked for";
 }
 
 TEST(kernel_lists, are_no_place_for_rules_about_what_they_have_not) {

@@ -670,7 +670,7 @@ constexpr bool takes_list() {
   else if constexpr (parameter<P>::rank != 0)
     return is_array_list<A>;
   else
-    return !is_array_list<A> && argument_of<A>::slots == 0;
+    return !is_array_list<A> && !is_access<A>;
 }
 template <class P, class A>
 constexpr bool takes_mode() {
@@ -703,14 +703,19 @@ struct for_parameter {
     return a;
   }
 };
-template <class T>
+template <listed_value T>
 struct for_parameter<std::span<const T>> {
-  static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= alignof(std::max_align_t),
-                "a list of values is passed as bytes");
-  static listed_futures<T> of(const std::vector<future<T>>& a) { return {a}; }
-  static listed_futures<T> of(std::span<const future<T>> a) { return {a}; }
-  static listed_futures<T> of(std::span<future<T>> a) { return {a}; }
-  static value_list<T> of(std::span<const T> a) { return value_list<T>(a); }
+  template <class A>
+  static constexpr bool is_text = std::is_array_v<A>&& std::is_same_v<std::remove_cv_t<std::remove_extent_t<A>>, char>;
+  template <class A>
+  static decltype(auto) of(const A& a) {
+    if constexpr (std::is_convertible_v<const A&, std::span<const future<T>>>)
+      return listed_futures<T>{a};
+    else if constexpr (std::is_convertible_v<const A&, std::span<const T>> && !is_text<A>)
+      return value_list<T>(std::span<const T>(a));
+    else
+      return static_cast<const A&>(a);  // the future of a list, or an error
+  }
 };
 
 }  // namespace troupe::detail

@@ -5,6 +5,7 @@
 // Not for users.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -58,6 +59,9 @@ template <class T>
 inline constexpr bool is_span = false;
 template <class T, std::size_t Size>
 inline constexpr bool is_span<std::span<T, Size>> = true;
+/// Of a parameter `std::span<const T>` with such a T the elements are passed; with others the span itself.
+template <class T>
+concept listed_value = std::is_trivially_copyable_v<T> && alignof(T) <= alignof(std::max_align_t);
 
 /// What the body gets for a parameter (`type`), how it accesses an array or each of a list of arrays (`mode`, below 0:
 /// it is none), of which rank (0: it is none), and whether it means the same in another process (`travels`).
@@ -66,10 +70,10 @@ struct parameter {  // a value
   using type = P;
   static constexpr int mode = -1, rank = 0;
   static constexpr bool is_list = false;
-  static constexpr bool travels =
-      std::is_trivially_copyable_v<P> && !std::is_pointer_v<P> && !std::is_member_pointer_v<P> && !is_span<P>;
+  static constexpr bool travels = std::is_trivially_copyable_v<P> && !std::is_pointer_v<P> &&
+                                  !std::is_member_pointer_v<P> && !is_span<std::remove_cv_t<P>>;
 };
-template <class T>
+template <listed_value T>
 struct parameter<std::span<const T>> {  // a list of values
   using type = std::span<const T>;
   static constexpr int mode = -1, rank = 0;

@@ -74,6 +74,35 @@ TEST(graph_messages, a_definition_comes_out_as_it_went_in) {
   }
 }
 
+TEST(graph_messages, partials_that_are_filled_and_added_come_out_as_they_went_in) {
+  graph_definition d = an_example();
+  graph_step fill{.kind = graph_step::what::fill, .array = 0, .tile = 3};
+  fill.where = {{48, 0, 0, 0}, {50, 1, 1, 1}};
+  fill.element = {std::byte{9}, std::byte{8}};
+  graph_step merge{.kind = graph_step::what::merge, .array = 0, .tile = 2};
+  merge.where = {{32, 0, 0, 0}, {48, 1, 1, 1}};
+  merge.into = 1;
+  merge.op = 0x0128;
+  merge.after = {{3, true}};
+  d.steps.push_back(fill);
+  d.steps.push_back(merge);
+  const auto frames = frames_of(d);
+  ASSERT_EQ(frames.size(), 1u);
+  graph_definition t;
+  net::reader r(frames[0].view().subspan(1));
+  EXPECT_TRUE(take_definition(r, t));
+  ASSERT_EQ(t.steps.size(), 5u);
+  EXPECT_EQ(t.steps[3].kind, graph_step::what::fill);
+  EXPECT_EQ(t.steps[3].tile, 3u);
+  EXPECT_EQ(t.steps[3].where, fill.where);
+  EXPECT_EQ(t.steps[3].element, fill.element);
+  EXPECT_EQ(t.steps[4].kind, graph_step::what::merge);
+  EXPECT_EQ(t.steps[4].where, merge.where);
+  EXPECT_EQ(t.steps[4].into, 1u);
+  EXPECT_EQ(t.steps[4].op, 0x0128);
+  EXPECT_EQ(t.steps[4].after.at(0).step, 3u);
+}
+
 TEST(graph_messages, crossings_failures_and_answers_come_out_as_they_went_in) {
   net::writer w;
   put(w, crossing_head{{{9}}, 1, 2, 3});

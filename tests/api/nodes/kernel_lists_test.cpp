@@ -75,7 +75,13 @@ inline constexpr auto of_one_size =
           for (std::size_t i = 0; i < to.size(); ++i)
             for (index_t k = 0; k < to[i].size(0); ++k) to[i].data()[k] += from[i].data()[k];
         });
-const offer offered{make, blend, of_one_size};
+// What has no members may lie where another argument does.
+struct tag {};
+inline constexpr auto tagged = kernel<in_all<word, 1>, tag, int, out<word, 1>>("node_lists.tagged")
+                                   .on(cpu, [](std::span<const view<const word, 1>> all, tag, int n, view<word, 1> to) {
+                                     to(0) = 1000 * all.size() + static_cast<word>(n);
+                                   });
+const offer offered{make, blend, of_one_size, tagged};
 
 /// Arrays of a runtime, and what they should hold.
 struct program {
@@ -199,6 +205,23 @@ TEST(node_lists, graphs_over_nodes_have_calls_with_lists) {
       p.check();
     }
   }
+}
+
+TEST(node_lists, stand_beside_values_without_members) {
+  several_nodes n(1, 1);
+  const auto x = n.a.filled<word>({2}, tiles(2), 1), to = n.a.array<word>({1});
+  const std::vector<array<word, 1>> three(3, x);
+  n.a.spawn(on("b"), tagged, read_all(three), tag{}, 7, write(to));
+  EXPECT_EQ(to.read()(0), 3'007u);
+  std::vector<array<word, 1>> sums;
+  for (int i = 0; i < 3; ++i) sums.push_back(n.a.filled<word>({2}, tiles(2), 10));
+  n.a.spawn(on("b"), of_one_size, read_all(three), update_all(sums));
+  for (const auto& s : sums) EXPECT_EQ(s.read()(1), 11u);
+  EXPECT_EQ(test::code_of([&] { n.a.spawn(on("b"), of_one_size, read_all(three), update_all(three)); }),
+            errc::overlapping_write);
+  sums[2] = to;
+  EXPECT_EQ(test::code_of([&] { n.a.spawn(on("b"), of_one_size, read_all(three), update_all(sums)); }),
+            errc::bad_argument);
 }
 
 // A list of values is one value of the call.

@@ -2,6 +2,7 @@
 // they end the membership, or are refused with a reason.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -137,6 +138,66 @@ TEST_F(malformed_graphs, a_kernel_that_is_not_there_is_told) {
   EXPECT_FALSE(a->is_ready);
   EXPECT_EQ(a->code, troupe::errc::no_executor);
   EXPECT_EQ(other->losses, 0);
+}
+
+// A partial of this part alone, which is filled, reduced into and sent.
+TEST_F(malformed_graphs, partials_are_filled_and_added_in_boxes_of_their_tiles) {
+  const auto a_sum = [&] {
+    wire::graph_definition d = a_part(1);
+    for (const std::uint64_t id : {2, 3}) {
+      d.arrays.push_back(d.arrays[0]);
+      d.arrays.back().id = id;
+    }
+    d.bound.push_back({2, 0});
+    wire::graph_step fill{.kind = what::fill, .array = 3, .tile = 0};
+    fill.where.hi = {4, 3, 1, 1};
+    wire::graph_step call;
+    call.call.kernel = kernels::add.info().key;
+    call.call.values = {one_word()};
+    for (const std::uint64_t array : {1, 3}) {
+      wire::access_descriptor& x = call.call.accesses.emplace_back();
+      x.array = array;
+      x.mode = array == 1 ? access_mode::read : access_mode::reduce;
+      x.fresh = x.returns = array == 3;
+      x.group = x.fresh ? 1 : 0;
+      x.op = x.fresh ? troupe::detail::operator_code<word, std::plus<>>() : 0;
+      x.where.hi = x.limit.hi = {4, 3, 1, 1};
+    }
+    wire::graph_step merge{.kind = what::merge, .array = 3, .tile = 0};
+    merge.where = fill.where;
+    merge.into = 2;
+    merge.op = troupe::detail::operator_code<word, std::plus<>>();
+    d.steps.insert(d.steps.end(), {fill, call, merge});
+    return d;
+  };
+  define(a_sum());
+  const auto a = answer();
+  ASSERT_TRUE(a.has_value());
+  EXPECT_TRUE(a->is_ready) << a->text;
+  net::writer drop;
+  drop.fixed(wire::kind::graph_drop);
+  drop.varint(1);
+  other->say(drop);
+  const auto refuses_it = [&](const char* why, const std::function<void(wire::graph_definition&)>& change) {
+    wire::graph_definition d = a_sum();
+    change(d);
+    define(d);
+    is_given_up(why);
+  };
+  refuses_it("nothing has been filled", [](auto& d) { d.steps.erase(d.steps.begin() + 3); });
+  refuses_it("a part of it is filled", [](auto& d) { d.steps[3].where.hi[0] = 3; });
+  refuses_it("a box beyond its tile", [](auto& d) { d.steps[3].where.hi[0] = 5; });
+  refuses_it("nothing is filled", [](auto& d) { d.steps[3].where.hi[0] = 0; });
+  refuses_it("a tile that is not there", [](auto& d) { d.steps[3].tile = 1; });
+  refuses_it("an array that is not there", [](auto& d) { d.steps[5].into = 4; });
+  refuses_it("added to itself", [](auto& d) { d.steps[5].into = 3; });
+  refuses_it("an operator that is not known", [](auto& d) { d.steps[5].op = 0x7f7f; });
+  refuses_it("an operator on smaller elements",
+             [](auto& d) { d.steps[5].op = troupe::detail::operator_code<std::uint8_t, std::plus<>>(); });
+  refuses_it("added to smaller elements", [](auto& d) { d.arrays[2].element = d.arrays[2].align = 4; });
+  refuses_it("filled with more than there is", [](auto& d) { d.arrays[3].element = d.arrays[3].align = 64; });
+  refuses_it("a reduction by an unknown operator", [](auto& d) { d.steps[4].call.accesses[1].op = 0x7f7f; });
+  refuses_it("added to what is not there", [](auto& d) { d.bound.pop_back(); });
 }
 
 TEST_F(malformed_graphs, a_call_has_the_shapes_that_its_kernel_requires) {
