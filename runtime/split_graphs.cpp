@@ -128,8 +128,9 @@ class splitter {
 
   // ---- reductions ---------------------------------------------------------------------------------------------------
   //
-  // A tile that calls reduce into has a home, as others do. Calls of another part reduce into a partial of their own, an
-  // array of the part alone: it is filled before the first of them, and added at home before the tile is used otherwise.
+  // A tile that calls reduce into has a home, as others do. Calls of another part reduce into a partial of their own,
+  // an array of that part alone: it is filled before the first of them, and added at home before the tile is used in
+  // another way.
 
   /// A step beside the calls: fills a box of a partial, or adds it to the array.
   struct own_step {
