@@ -11,13 +11,18 @@
 #include <array>
 #include <chrono>
 #include <functional>
+#include <initializer_list>
+#include <map>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include <troupe/array_maker.hpp>
 #include <troupe/submitter.hpp>
 
+#include "actors/execution/graph_part.hpp"
+#include "actors/wire/graph_messages.hpp"
 #include "actors/wire/membership_messages.hpp"
 #include "actors/wire/node_names.hpp"
 #include "tests/fuzz/fuzz.hpp"
@@ -164,6 +169,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
     arrays_.clear();
     tasks_.clear();
     own_arrays_.clear();
+    graphs_.clear();
     if (!until([&] { return other_->is_member; }, std::chrono::seconds(20))) {
       other_.reset();  // it is out of the cluster for good: another process takes its place
       w_.run_for(std::chrono::seconds(5));
@@ -507,6 +513,122 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
       }
   }
 
+  // ---- of graphs over several nodes
+  struct defined {
+    std::vector<std::pair<wire::array_descriptor, std::uint32_t>> tiles;  // that a run holds
+  };
+  void define_graph(std::uint8_t a, std::uint8_t b) {
+    std::vector<wire::array_descriptor> used;
+    for (std::uint8_t i = 0; i < 3; ++i)
+      if (const wire::array_descriptor* const x = array_of(2, 8, b + i)) used.push_back(*x);
+    if (used.empty()) return;
+    wire::graph_definition d;
+    d.graph = 1 + b % 3u;
+    d.part = 1;
+    d.members = {detail::name_of(other_->id()), detail::name_of(w_.nodes[0]->id())};
+    defined& mine = graphs_[d.graph];
+    mine.tiles.clear();
+    for (std::uint32_t i = 0; i < used.size(); ++i) {
+      d.arrays.push_back(used[i]);
+      d.arrays.back().id = i;
+      for (std::uint32_t t = 0; (a >> i & 1) != 0 && t < tiles_of(used[i]); ++t) {
+        d.bound.push_back({i, t});
+        mine.tiles.emplace_back(used[i], t);
+      }
+    }
+    for (int n = 1 + a / 8 % 8; n > 0; --n) d.steps.push_back(step_of_graph(d));
+    for (net::writer& f : wire::frames_of(d)) say(f);
+  }
+  wire::graph_step step_of_graph(const wire::graph_definition& d) {
+    const std::uint8_t k = now_->byte(), m = now_->byte();
+    const auto first = static_cast<std::uint32_t>(m % d.arrays.size()),
+               second = static_cast<std::uint32_t>((m + 1u) % d.arrays.size());
+    wire::graph_step s;
+    if ((k & 64) != 0 && !d.steps.empty()) s.after.push_back({static_cast<std::uint32_t>(d.steps.size() - 1), true});
+    s.where = tile_of(d.arrays[first], m / 4u);
+    s.array = first;
+    s.tile = number_of(d.arrays[first], s.where);
+    s.other = 0;
+    s.crossing = m % 4u;
+    s.into = second;
+    s.op = operator_code<word, std::plus<>>();
+    switch (k % 8) {
+      case 0:
+        s.kind = wire::graph_step::what::send;
+        return s;
+      case 1:
+        s.kind = wire::graph_step::what::take;
+        return s;
+      case 2:
+      case 3:
+        s.kind = wire::graph_step::what::fill;
+        return s;
+      case 4:
+        s.kind = wire::graph_step::what::merge;
+        return s;
+      default:
+        break;
+    }
+    const auto takes = [&](const auto& kernel, std::initializer_list<access_mode> modes) {
+      s.call.kernel = kernel.info().key;
+      s.call.values.emplace_back(sizeof(word), std::byte{1});
+      std::uint32_t at = first;
+      for (const access_mode mode : modes) {
+        wire::access_descriptor& x =
+            s.call.accesses.emplace_back(access(d.arrays[std::exchange(at, second)], mode, k / 8 % 4, false));
+        if (!x.fresh) x.returns = false;
+        if (x.fresh && (m & 128) != 0) {
+          x.group = 1;
+          x.op = s.op;
+        }
+      }
+    };
+    if (k % 8 == 5) takes(test::kernels::change, {access_mode::update});
+    if (k % 8 == 6) takes(test::kernels::derive, {access_mode::read, access_mode::write});
+    if (k % 8 == 7) takes(test::kernels::add, {access_mode::read, access_mode::reduce});
+    return s;
+  }
+  void say_of_graphs(std::uint8_t a, std::uint8_t b) {
+    const std::uint64_t graph = 1 + b % 3u, run = 1 + b / 4u % 4;
+    net::writer f;
+    switch (a % 8) {
+      case 5: {
+        wire::put(f, wire::crossing_head{detail::name_of(other_->id()), graph, run, b / 16u % 4});
+        const std::vector<std::byte> bytes((a / 8u + 1) * sizeof(word), std::byte{1});
+        f.raw(bytes.data(), bytes.size());
+        return say(f);
+      }
+      case 6:
+        wire::put(f, wire::graph_failure{detail::name_of(other_->id()), graph, run, (b & 64) != 0, b / 16u % 4});
+        return say(f);
+      case 7:
+        return say_number(wire::kind::graph_drop, graph);
+      case 3:
+      case 4: {
+        wire::tasks t;
+        wire::task_descriptor& c = t.all.emplace_back();
+        c.id = next_id_++;
+        c.kernel = graph_part_kernel.key;
+        for (const std::uint64_t v : {graph, run}) {
+          const auto bytes = std::as_bytes(std::span(&v, 1));
+          c.values.emplace_back(bytes.begin(), bytes.end());
+        }
+        for (const auto& [array, tile] : graphs_[graph].tiles) {
+          wire::access_descriptor& x = c.accesses.emplace_back();
+          x.array = array.id;
+          x.mode = access_mode::update;
+          x.limit.hi = array.size;
+          x.where = tile_of(array, tile);
+          x.gaps.push_back({.tile = tile, .where = x.where});
+        }
+        wire::put(f, t);
+        return say(f);
+      }
+      default:
+        return define_graph(a, b);
+    }
+  }
+
   // ---- of members
   detail::node_id id_of(std::uint8_t a) const {
     if (a % 3 == 0) return detail::name_of(w_.nodes[0]->id());
@@ -684,6 +806,8 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
         a & 1 ? other_->say(raw) : other_->say_raw(raw);
         return;
       }
+      case 30:
+        return say_of_graphs(a, b);
       default:
         w_.run_for(std::chrono::microseconds(100) * (1 + a) * (b & 1 ? 20 : 1));
     }
@@ -698,6 +822,7 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
   std::uint64_t next_id_ = 1, pushed_ = 0;
   std::vector<std::pair<std::uint64_t, std::size_t>> pushes_;
   std::vector<theirs> tasks_;
+  std::map<std::uint64_t, defined> graphs_;
   std::vector<troupe::array<word, 2>> own_arrays_;
   std::vector<troupe::future<void>> futures_;
 };
