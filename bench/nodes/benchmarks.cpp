@@ -216,10 +216,10 @@ group steps(const link& by, const crowd& all) {
 /// Stencils whose tiles stay where they are.
 group halos() {
   group all{
-      "halo", "bytes that move in a step of a 2-D stencil, for each byte of its halo", {}, {}, stage::unstarted, {}, {},
+      "net_halo", "bytes that move in a step of a 2-D stencil, for each byte of its halo", {}, {}, stage::unstarted, {}, {},
       1};
   for (const char* where : {"nodes/2", "nodes/4", "nodes/2/recorded", "nodes/4/recorded", "devices/2"})
-    all.rows.push_back({"halo/" + std::string(where), "x", lower, 1.1});
+    all.rows.push_back({"net_halo/" + std::string(where), "x", lower, 1.1});
   all.measure = [](contender& who, const settings& how) -> figures {
     if (who.name() != "troupe") return {};
     const troupe::index_t side = how.quick ? 1024 : 4096;

@@ -19,8 +19,8 @@
 #include <troupe/offer.hpp>
 #include <troupe/troupe.hpp>
 
-#include "gates.hpp"
 #include "several_nodes.hpp"
+#include "tests/api/gates.hpp"
 
 namespace {
 

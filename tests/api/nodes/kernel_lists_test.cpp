@@ -15,9 +15,9 @@
 #include <troupe/offer.hpp>
 #include <troupe/troupe.hpp>
 
-#include "gates.hpp"
 #include "nodes_apart.hpp"
 #include "several_nodes.hpp"
+#include "tests/api/gates.hpp"
 
 namespace {
 
