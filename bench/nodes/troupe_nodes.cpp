@@ -63,9 +63,11 @@ class some_nodes {
   }
   /// The cores that a node is bound to; all, where it is not.
   [[nodiscard]] std::vector<int> cores_of(std::size_t node) const {
-    if (!bound_) return cores();
-    const auto first = cores().begin() + static_cast<std::ptrdiff_t>(node * all_.cores);
-    return {first, first + static_cast<std::ptrdiff_t>(all_.cores)};
+    std::vector<int> some = cores();
+    if (!bound_) return some;
+    some.erase(some.begin(), some.begin() + static_cast<std::ptrdiff_t>(node * all_.cores));
+    some.resize(all_.cores);
+    return some;
   }
   troupe::runtime& owner() { return *owner_; }
   std::uint64_t copied_there() {

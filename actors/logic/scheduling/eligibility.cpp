@@ -22,7 +22,8 @@ const eligibility::masks& eligibility::masks_of(const task_record& t) {
     other_masks_.ever = ever_able(*t.kernel);
     other_masks_.ever &= t.extra->executors;
     // A scope that names nodes is resolved again when others have joined.
-    if (t.kernel->portable && may_name_nodes(t.extra->options.where)) other_masks_.ever |= nodes_;
+    const scope& where = t.extra->options.where;
+    if (t.kernel->portable && !where.is_any() && may_name_nodes(where)) other_masks_.ever |= nodes_;
     return other_masks_;
   }
   const detail::kernel_info& k = *t.kernel;

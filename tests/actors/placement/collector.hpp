@@ -29,6 +29,7 @@ class collector : public executor {
   void keep_watch() override {}
   std::size_t queued() const override { return held.size(); }
   std::size_t unstarted() const override { return held.size(); }
+  int slots_in_use() const override { return begun; }
   float queued_ns() const override { return 10'000.0f * static_cast<float>(held.size()); }
   std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override {
     std::size_t n = 0;
@@ -46,6 +47,7 @@ class collector : public executor {
   void start() override {}
 
   std::vector<task_record*> held;
+  int begun = 0;  // of the tasks that are not held any more
   std::vector<std::size_t> batches;
   std::vector<promise> promised;                                  // that it is to keep for others
   std::map<const task_record*, std::vector<promise>> expected{};  // of its tasks

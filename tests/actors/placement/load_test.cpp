@@ -68,12 +68,14 @@ TEST(placement_load, a_task_that_has_begun_is_not_queued_and_one_that_has_ended_
   somebody owner;
   task_record* const t = submitted_by(s, &owner);
   std::erase(s.groups[0]->held, t);  // a thread has taken it
+  s.groups[0]->begun = 1;
   const task_listener* const owners[] = {&owner};
   auto l = s.placement_actor->load(owners);
   EXPECT_EQ(l.busy, 1);
   EXPECT_EQ(l.queued, 0u);
   EXPECT_EQ(l.others[0], 0us);
   s.groups[0]->held.push_back(t);
+  s.groups[0]->begun = 0;
   s.complete(t);
   l = s.placement_actor->load(owners);
   EXPECT_EQ(l.busy, 0);

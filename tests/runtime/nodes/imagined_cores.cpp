@@ -42,6 +42,7 @@ class imagined_cores final : public core_group {
   void keep_watch() override { look_after(std::chrono::microseconds(100)); }
   std::size_t queued() const override { return queue_.size(); }
   std::size_t unstarted() const override { return queue_.size(); }
+  int slots_in_use() const override { return static_cast<int>(running_.size()); }
   float queued_ns() const override {
     float ns = 0;
     for (const task_record* t : queue_) ns += t->predicted_ns;

@@ -72,8 +72,6 @@ TEST_F(eligibility_test, knows_that_nodes_may_come_to_offer_a_kernel) {
 
 TEST_F(eligibility_test, knows_that_a_scope_may_name_nodes_that_come) {
   extra.options.where = scope::here() | scope::at("b");
-  EXPECT_EQ(all.masks_of(scoped(far, executor_set{0, 1})).all, (executor_set{}));
-  far.kinds = bit(device_kind::cpu);
   EXPECT_EQ(all.masks_of(scoped(far, executor_set{0, 1})).all, (executor_set{0, 1}));
   EXPECT_EQ(all.masks_of(scoped(far, executor_set{0, 1})).ever, (executor_set{0, 1, 3, 4}));
   EXPECT_EQ(all.masks_of(scoped(both, executor_set{0, 1})).ever, (executor_set{0, 1})) << "it does not travel";
