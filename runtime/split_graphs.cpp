@@ -161,11 +161,12 @@ class splitter {
         s = {w == writers_.end() ? 0 : w->second, x.where->combiner, {}};
       }
       is_home = is_home && s.home == c.part;
-      if (s.home != 0 && s.home != c.part && !combiner_of(s.op->code))
-        throw error(errc::not_supported, called(t, i) +
-                                             " reduces by an operator that other nodes do not know into "
-                                             "array '" +
-                                             x.array->spec.name + "', which is on one of them");
+    });
+    each_piece(x, [&](std::uint32_t tile, const box4&) {
+      if (!is_home && sums_.at({array, tile}).home != 0 && !combiner_of(x.where->combiner->code))
+        throw error(errc::not_supported,
+                    called(t, i) + " reduces by an operator that other nodes do not know into array '" +
+                        x.array->spec.name + "', of which a call of another node writes something");
     });
     const std::uint32_t into = is_home ? array : partial_of(array, c.part);
     if (!is_home) partials_[{&t, number}] = into;
@@ -306,14 +307,27 @@ class splitter {
            t.kernel->nodes->get().contains(executor);
   }
 
+  // Calls `f()`; the error of a node that has gone gets its name.
+  template <class F>
+  static auto if_it_is_there(const std::string& host, F&& f) {
+    try {
+      return f();
+    } catch (const error& e) {
+      if (e.code() != errc::node_lost) throw;
+      throw error(errc::node_lost, "node '" + host + "', which is to have a part of the graph, has gone");
+    }
+  }
+
   std::uint32_t part_of(std::uint16_t executor) {
     if (const auto known = parts_.find(executor); known != parts_.end()) return known->second;
     const auto n = static_cast<std::uint32_t>(result_->parts.size());
-    result_->members.push_back(nodes_.part_host(executor));
+    std::string host;
+    for (const executor_facts& f : facts_)
+      if (f.id == executor) host = f.label->text();
+    result_->members.push_back(if_it_is_there(host, [&] { return nodes_.part_host(executor); }));
     split_graph::part& part = result_->parts.emplace_back();
     part.executor = executor;
-    for (const executor_facts& f : facts_)
-      if (f.id == executor) part.host = f.label->text();
+    part.host = std::move(host);
     parts_.emplace(executor, n);
     return n;
   }
@@ -535,7 +549,8 @@ class splitter {
     }
     for (const tile_key& k : bound) d.bound.push_back({local.at(k.first), k.second});
     for (const step& s : steps_[p]) d.steps.push_back(step_there(p, s, cut, local));
-    nodes_.parts().define(result_->members[p], result_->number, wire::frames_of(d));
+    if_it_is_there(result_->parts[p].host,
+                   [&] { nodes_.parts().define(result_->members[p], result_->number, wire::frames_of(d)); });
   }
 
   wire::graph_step step_there(std::uint32_t p, const step& s, const logic::graph_cut& cut,

@@ -101,9 +101,14 @@ bool group_actor::next_node(worker& self, graph_run& g, graph_run::hand& mine, s
 
 // Waits for nodes that other threads have, without a slot: they may be waiting for this thread's.
 void group_actor::await_nodes(worker& self, graph_run& g) {
+  // What other parts send may come after tasks that placement would not give to cores whose slots are in use.
+  const bool for_others = g.graph.part != nullptr;
+  const worker::standing body = self.body();
+  if (for_others) note_waiting(body, 1);
   leave_slots(self);
   if (!g.has_shared()) g.await_more();
   come_back(self);
+  if (for_others) note_waiting(body, -1);
 }
 
 // Ends a thread's part in a graph's run after a body has ended the thread: the owner of the run stays until it is over,

@@ -203,6 +203,7 @@ void put(net::writer& to, const graph_failure& f) {
   to.varint(static_cast<std::uint64_t>(f.code));
   for (const std::string* s : {&f.task, &f.executor}) to.text(std::string_view(*s).substr(0, name_max));
   to.text(std::string_view(f.text).substr(0, text_max));
+  to.varint(f.attempts);
 }
 
 graph_failure take_graph_failure(net::reader& from) {
@@ -216,6 +217,7 @@ graph_failure take_graph_failure(net::reader& from) {
   f.task = from.text(name_max);
   f.executor = from.text(name_max);
   f.text = from.text(text_max);
+  f.attempts = static_cast<std::uint32_t>(from.at_most(1u << 30, "a number of attempts"));
   from.end();
   return f;
 }
@@ -228,7 +230,11 @@ void describe(graph_failure& f, const std::exception_ptr& why) {
     f.task = x.task();
     f.executor = x.executor();
     f.text = x.what();
-    if (x.cause()) try {
+    f.attempts = static_cast<std::uint32_t>(std::max(0, x.attempts()));
+    if (x.root_task() != x.task())
+      f.task.clear();  // of what came before, whose text says more
+    else if (x.cause())
+      try {
         std::rethrow_exception(x.cause());
       } catch (const std::exception& cause) {
         f.text = cause.what();
@@ -248,7 +254,8 @@ void describe(graph_failure& f, const std::exception_ptr& why) {
 std::exception_ptr error_of(const graph_failure& f) {
   const auto cause = std::make_exception_ptr(error(f.code, f.text));
   if (f.task.empty()) return cause;
-  return std::make_exception_ptr(task_failed(f.code, f.text, f.task, f.executor, f.task, 1, cause));
+  return std::make_exception_ptr(
+      task_failed(f.code, f.text, f.task, f.executor, f.task, static_cast<int>(f.attempts), cause));
 }
 
 }  // namespace troupe::detail::wire

@@ -90,6 +90,7 @@ struct graph_failure {
   std::uint32_t number = 0;
   errc code = errc::task_failed;
   std::string task{}, executor{}, text{};
+  std::uint32_t attempts = 1;  ///< of the task's body
 };
 void put(net::writer&, const graph_failure&);
 graph_failure take_graph_failure(net::reader&);

@@ -40,9 +40,9 @@ struct red {};
 ///     rt.spawn(add_up, read_all(parts), write(sum));
 ///
 /// A parameter `std::span<const T>` is a list of values: the call passes a vector or span of futures of T, whose values
-/// the body gets one after the other, or a contiguous range of T (or the future of one), which is copied into the task.
-/// T is trivially copyable. Such kernels run on cores and nodes, and on accelerators by a `routine`; a body as text has
-/// no parameters for lists.
+/// the body gets one after the other, or a contiguous range of T (or the future of one; not text between quotes), which
+/// is copied into the task. T is trivially copyable; a span of another T is passed as it is, and stays here. Kernels
+/// with lists run on cores and nodes, and on accelerators by a `routine`; a body as text has no parameters for lists.
 template <class T, int N>
 struct in_all {};
 /// A parameter of a kernel's signature: a list of N-d arrays of T that the kernel writes (`write_all`). The body gets a
@@ -202,8 +202,8 @@ class kernel {
   /// Another call throws `error(bad_argument)`; one that another node has sent fails with that error, and the body does
   /// not run. A wrong rule (about a parameter that is no array or a dimension that the array does not have, or with a
   /// negative size or margin) does not compile if the kernel is a constant, and throws `error(bad_argument)` elsewhere.
-  /// A rule about a list holds for each of its arrays, with another array or with the array of the same place in another
-  /// list, which is then as long.
+  /// A rule about a list holds for each of its arrays, with another array or with the array of the same place in
+  /// another list, which is then as long.
   template <class... Rules>
   constexpr kernel requiring(const Rules&... rules) const {
     kernel k = *this;

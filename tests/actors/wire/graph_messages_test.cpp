@@ -112,7 +112,7 @@ TEST(graph_messages, crossings_failures_and_answers_come_out_as_they_went_in) {
   EXPECT_EQ(r.left(), 0u);
 
   graph_failure f{.owner = {{9}}, .graph = 1, .run = 2, .whole_part = true, .number = 3};
-  describe(f, std::make_exception_ptr(task_failed(errc::timed_out, "whole text", "call", "cpu:0", "call", 1,
+  describe(f, std::make_exception_ptr(task_failed(errc::timed_out, "whole text", "call", "cpu:0", "call", 3,
                                                   std::make_exception_ptr(std::runtime_error("the cause")))));
   w.clear();
   put(w, f);
@@ -127,7 +127,14 @@ TEST(graph_messages, crossings_failures_and_answers_come_out_as_they_went_in) {
     EXPECT_EQ(e.task(), "call");
     EXPECT_EQ(e.executor(), "cpu:0");
     EXPECT_STREQ(e.what(), "the cause");
+    EXPECT_EQ(e.attempts(), 3);
   }
+  // Of a run whose input failed in an earlier one: which call it was is in the text.
+  graph_failure before{.owner = {{9}}, .graph = 1, .run = 3};
+  describe(before, std::make_exception_ptr(task_failed(errc::task_failed, "task 'call' of 'run' failed", "run", "cpu:0",
+                                                       "call", 1, std::make_exception_ptr(std::runtime_error("it")))));
+  EXPECT_EQ(before.task, "");
+  EXPECT_EQ(before.text, "task 'call' of 'run' failed");
   for (const bool ready : {true, false}) {
     w.clear();
     put(w, graph_answer{4, ready, 17, errc::no_executor, "no such kernel"});

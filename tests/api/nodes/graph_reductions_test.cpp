@@ -295,6 +295,35 @@ TEST(graph_reductions, by_an_operator_of_the_program_end_where_it_was_recorded) 
   }
 }
 
+// An array may have its tiles on two nodes, and the call's partial is then added up on both.
+TEST(graph_reductions, by_an_operator_of_the_program_are_refused_where_another_node_would_have_to_know_it) {
+  several_nodes n(1);
+  const auto x = n.a.filled<word>({4}, tiles(4), 2), two = n.a.filled<word>({8}, tiles(4), 0);
+  const auto text_of = [&](const std::function<void(recorder&)>& f) -> std::string {
+    try {
+      n.a.record(f);
+    } catch (const error& e) {
+      EXPECT_EQ(e.code(), errc::not_supported) << e.what();
+      return e.what();
+    }
+    ADD_FAILURE() << "it was recorded";
+    return "";
+  };
+  for (const index_t lo : {0, 4}) {
+    const std::string why = text_of([&](recorder& r) {
+      r.spawn(at("b"), change, read(x), update(two.sub({{lo}, {lo + 4}})), word{1});
+      r.spawn(at("b"), raise, read(x), reduce(two, larger(), word{0}), word{1});
+    });
+    EXPECT_NE(why.find("operator"), std::string::npos) << why;
+  }
+  EXPECT_EQ(n.a.nodes().size(), 1u) << "they have given each other up";
+  const graph g = n.a.record([&](recorder& r) {
+    r.spawn(at("b"), change, read(x), update(two), word{1});
+    r.spawn(at("b"), raise, read(x), reduce(two, larger(), word{0}), word{1});
+  });
+  n.a.run(g).get();
+}
+
 TEST(graph_reductions, whose_body_throws_fail_the_run_and_later_runs_are_right) {
   several_nodes n(1);
   const auto sum = n.a.filled<word>({1}, tiles(1), 0);

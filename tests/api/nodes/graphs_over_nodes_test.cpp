@@ -523,6 +523,45 @@ TEST(graphs_over_nodes, a_node_that_leaves_does_not_wait_for_what_waits_for_it) 
   EXPECT_EQ(code_of([&] { (void)y.read(); }), errc::dependency_failed);
 }
 
+// The parts on the other node come after a task of this node's cores, all of which have a run that waits for them.
+TEST(graphs_over_nodes, runs_that_wait_for_other_parts_leave_the_cores_to_what_these_wait_for) {
+  options o = test::node_options("a");
+  o.core_groups = 2;
+  runtime a(o), b(test::node_options("b", a.addresses()));
+  ASSERT_TRUE(a.wait_for_nodes(1, 20s));
+  const auto shared = a.filled({4}, tiles(4), word{1});
+  struct pair_of_parts {
+    array<word, 1> there, here, told;
+    graph g;
+  };
+  std::vector<pair_of_parts> all(2);
+  for (pair_of_parts& p : all) {
+    for (auto* const x : {&p.there, &p.here, &p.told}) *x = a.filled({4}, tiles(4), word{0});
+    p.g = a.record([&](recorder& r) {
+      r.spawn(at("a"), tell, update(p.told));
+      r.spawn(at("b"), lean, read(shared), write(p.there), index_t{0});
+      r.spawn(at("a"), lean, read(p.there), write(p.here), index_t{0});
+    });
+  }
+  // The first time shows how long runs take: a core that has one is then given nothing beside it.
+  for (int time = 0; time < 2; ++time) {
+    has_come = may_go = false;
+    a.spawn(at("b"), hold, update(shared));
+    a.spawn(at("a"), add, update(shared), word{1});
+    std::vector<future<void>> runs;
+    for (pair_of_parts& p : all) {
+      has_begun = false;
+      runs.push_back(a.run(p.g));
+      has_begun.wait(false);
+    }
+    for (const auto until = std::chrono::steady_clock::now() + 20ms; std::chrono::steady_clock::now() < until;) continue;
+    may_go = true;
+    for (const auto& f : runs) ASSERT_TRUE(f.wait_for(20s)) << "it waits for a core that waits for it";
+  }
+  EXPECT_EQ(contents(shared), std::vector<word>(4, 5));
+  EXPECT_EQ(contents(all[0].here), contents(all[1].here));
+}
+
 TEST(graphs_over_nodes, the_owner_may_end_while_a_run_waits_for_another_node) {
   may_go = has_come = false;
   auto n = std::make_unique<several_nodes>(1);
