@@ -100,8 +100,8 @@ void check_shapes(const task_record& t, std::span<const std::uint32_t> lists) {
       refuse("lists of " + std::to_string(of_a.count) + " and " + std::to_string(of_b.count) + " arrays");
     const std::size_t pairs = of_a.is_list ? of_a.count : of_b.count;
     for (std::size_t k = 0; k < pairs; ++k) {
-      const access *const a = nth(of_a.first + (of_a.is_list ? k : 0)), *const b =
-                                                                            nth(of_b.first + (of_b.is_list ? k : 0));
+      const access* const a = nth(of_a.first + (of_a.is_list ? k : 0));
+      const access* const b = nth(of_b.first + (of_b.is_list ? k : 0));
       if (a && b && holds(r, *a, *b)) continue;
       const bool two = a && b && a != b;
       refuse((a ? text_of_shape(*a) : "") + (two ? " with " + text_of_shape(*b) : ""));
