@@ -141,6 +141,7 @@ class reexecutor {
     array_core* stand_in;
     array_core* array;
     bool reads = false, writes = false, as_a_whole = false;
+    std::vector<logic::box4> read = {};  // where `reads`
   };
   using uses = std::map<std::pair<std::uint64_t, std::uint32_t>, use>;  // by array and tile
 
@@ -219,6 +220,7 @@ class reexecutor {
         a.each_tile(b, [&](std::uint32_t tile, const logic::box4& all) {
           use& u = touched.try_emplace({a.id, tile}, use{&a, call.arrays[i]}).first->second;
           u.reads = u.reads || x.mode != access_mode::write;
+          if (x.mode != access_mode::write) u.read.push_back(intersect(all, b));
           u.writes = u.writes || x.mode != access_mode::read;
           u.as_a_whole = u.as_a_whole || (x.mode == access_mode::write && b.contains(all));
         });
@@ -275,7 +277,7 @@ class reexecutor {
     for (const reexecution_plan::source& r : s.reads) {
       if (r.what.array != array || r.what.tile != tile) continue;
       if (r.where == origin::step) return made_.at(r.what).data();
-      if (r.where == origin::kept) return const_cast<std::byte*>(kept_(r.what));
+      if (r.where == origin::kept) return const_cast<std::byte*>(kept_(r.what, u.read));
       std::byte* const home = host_tile(rt_, *u.array, tile, false);
       if (host_strides(*u.array, tile) == host_strides(*u.stand_in, tile)) return home;
       const buffer& packed = old_bytes_.emplace_back(rt_, u.stand_in->bytes_of(tile));
@@ -318,7 +320,8 @@ class reexecutor {
     const auto array = arrays_.find(r.what.array);
     if (array == arrays_.end()) throw error(errc::data_lost, "no call that was repeated knows the array that was lost");
     array_core& a = *array->second;
-    const std::byte* const from = r.where == origin::kept ? kept_(r.what) : made_.at(r.what).data();
+    const std::byte* const from = r.where == origin::kept ? kept_(r.what, {}) : made_.at(r.what).data();
+    if (!from) throw error(errc::data_lost, "only a part of it was kept");
     copy_tile(rt_, a, host_tile(rt_, a, r.what.tile, true), *stand_ins_.at(r.what.array), from, r.what.tile);
   }
 

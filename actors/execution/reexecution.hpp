@@ -7,9 +7,11 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "actors/logic/data/array_core.hpp"
+#include "actors/logic/data/box4.hpp"
 #include "actors/logic/data/directory.hpp"
 #include "actors/logic/lineage/lineage.hpp"
 #include "actors/memory/host_tiles.hpp"
@@ -45,8 +47,9 @@ struct reexecuted_value {
   std::exception_ptr error;  // null: the host's bytes of the tile are of this version
 };
 
-/// Returns the bytes of a value that was kept, rows packed; they stay until `reexecute` has returned.
-using kept_copies = std::function<const std::byte*(const logic::value&)>;
+/// Returns the bytes of a value that was kept, rows packed; they stay until `reexecute` has returned. `read`: the boxes
+/// that are looked at; none: all of the tile. Null: some of that was not kept.
+using kept_copies = std::function<const std::byte*(const logic::value&, std::span<const logic::box4> read)>;
 
 /// Counts the bodies that have run, and of these, those that threw.
 struct reexecuted_bodies {

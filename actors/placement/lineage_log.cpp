@@ -28,6 +28,10 @@ bool changes_home(const access& x, memory_space where) {
   return x.array && logic::writes(x) && (where == host_space || !logic::is_whole(x));
 }
 
+// Tiles from this size on are kept in part where tasks have read parts of them, and so many boxes at most.
+constexpr std::size_t kept_in_part_min = 256u << 10;
+constexpr std::size_t boxes_max = 16;
+
 // Ratio of the cost of making tiles to the cost of copying them to this node from which copying is worth it.
 constexpr float worth_of_a_link = 10;
 
@@ -56,20 +60,67 @@ std::shared_ptr<std::byte[]> lineage_log::copy_of(array_core& a, std::uint32_t t
   return copy;
 }
 
-// Keeps a copy of the host's version of a tile if the log needs it. `overwritten`: nothing else needs the host's bytes,
-// so they are taken instead of copied.
+void lineage_log::note_read_box(const array_core& a, std::uint32_t tile, const logic::box4& b) {
+  if (a.bytes_of(tile) < kept_in_part_min) return;
+  boxes_of_version& r = read_[{a.id, tile}];
+  if (const std::uint32_t v = version_of(a, tile); r.version != v) r = {v, {}};
+  for (const logic::box4& fresh : logic::without({b}, r.boxes)) r.boxes.push_back(fresh);
+  if (r.boxes.size() > boxes_max) r.boxes = {a.tile_box(tile)};
+}
+
+// Returns the boxes of a value that have been read; none: not known, or nearly all of it.
+logic::box_list lineage_log::boxes_read(const array_core& a, const logic::value& v) const {
+  const auto r = read_.find({v.array, v.tile});
+  if (r == read_.end() || r->second.version != v.version) return {};
+  index_t all = 0;
+  for (const logic::box4& b : r->second.boxes) all += b.volume();
+  return 2 * all < a.tile_box(v.tile).volume() ? r->second.boxes : logic::box_list{};
+}
+
+// Keeps a copy of the host's version of a tile, or of what has been read of it, if the log needs it. `overwritten`:
+// nothing else needs the host's bytes, so they are taken instead of copied.
 void lineage_log::retain(array_core& a, std::uint32_t tile, bool overwritten) {
   const auto needed = log_.must_keep(a.id, tile);
   if (!needed) return;
-  const bool takes = overwritten && owns_its_bytes(a, tile);
-  std::shared_ptr<std::byte[]> copy;
+  tile_copy copy;
+  std::uint64_t bytes = a.bytes_of(tile);
   try {
-    copy = takes ? take_host_tile(rt_, a, tile) : copy_of(a, tile);
+    if (!host_memory_) copy.boxes = boxes_read(a, *needed);
+    if (!copy.boxes.empty()) {
+      bytes = copy_boxes(a, tile, copy);
+    } else {
+      const bool takes = overwritten && owns_its_bytes(a, tile);
+      copy.bytes = takes ? take_host_tile(rt_, a, tile) : copy_of(a, tile);
+    }
   } catch (const error& e) {  // the value is lost if its tile is, as if it had not been wanted
     if (e.code() != errc::out_of_memory) throw;
     return;
   }
-  if (log_.kept(*needed, a.bytes_of(tile))) retained_[key_of(*needed)] = std::move(copy);
+  if (log_.kept(*needed, bytes)) retained_[key_of(*needed)] = std::move(copy);
+}
+
+// Copies boxes of a tile to where they are in a copy of all of it, whose other memory is not touched. Returns how many
+// bytes there are.
+std::uint64_t lineage_log::copy_boxes(array_core& a, std::uint32_t tile, tile_copy& to) {
+  to.bytes = new_view_bytes(a.bytes_of(tile), a.spec.name);
+  const logic::box4 all = a.tile_box(tile);
+  const auto stride = packed_strides(all);
+  std::uint64_t bytes = 0;
+  for (const logic::box4& b : to.boxes) {
+    raw_view v;
+    v.data = to.bytes.get();
+    for (int d = 0; d < rank_max; ++d)
+      v.data += static_cast<std::size_t>((b.lo[d] - all.lo[d]) * stride[d]) * a.spec.element;
+    v.lo = b.lo;
+    v.hi = b.hi;
+    v.stride = stride;
+    const net::pieces to_rows = rows_of(v, a.spec.element);
+    std::vector<std::byte> packed;
+    for (const auto& row : rows_of(rt_, a, tile, b, false)) packed.insert(packed.end(), row.begin(), row.end());
+    copy_into(to_rows, packed.data());
+    bytes += packed.size();
+  }
+  return bytes;
 }
 
 void lineage_log::drop_unwanted() {
@@ -124,6 +175,12 @@ void lineage_log::note_read(const task_record& t) {
     if (!x.array || x.mode == access_mode::write || x.mode == access_mode::reduce) continue;
     logic::each_tile_of(x, [&](std::uint32_t tile) {
       ran_.reads.push_back({x.array->id, tile, version_of(*x.array, tile)});
+      if (!x.where) note_read_box(*x.array, tile, x.array->tile_box(tile));
+    });
+    if (!x.where) continue;
+    logic::each_touched(*x.where, [&](const logic::box4& b) {
+      x.array->each_tile(
+          b, [&](std::uint32_t tile, const logic::box4& all) { note_read_box(*x.array, tile, intersect(all, b)); });
     });
   }
 }
@@ -164,6 +221,7 @@ void lineage_log::note_ran(task_record& t, memory_space where, bool node) {
 
 void lineage_log::forget(array_core& a) {
   for (const logic::value& v : log_.must_keep(a.id)) retain(a, v.tile, true);
+  read_.erase(read_.lower_bound({a.id, 0}), read_.upper_bound({a.id, ~std::uint32_t{0}}));
   log_.forget(a.id);
   logged_.erase(a.id);
   drop_unwanted();
@@ -235,9 +293,9 @@ lineage_log::repetition lineage_log::reexecute_lost(memory_space space, std::spa
   const auto fix = [&](logic::reexecution_plan::source& s) {
     using origin = logic::reexecution_plan::origin;
     if (s.where == origin::step) return;
-    std::shared_ptr<std::byte[]>& copy = r.copies[key_of(s.what)];
-    if (s.where == origin::home && !copy) copy = copy_of(*logged_.at(s.what.array), s.what.tile);
-    if (s.where == origin::kept && !copy) copy = retained_.at(key_of(s.what));
+    tile_copy& copy = r.copies[key_of(s.what)];
+    if (s.where == origin::home && !copy.bytes) copy.bytes = copy_of(*logged_.at(s.what.array), s.what.tile);
+    if (s.where == origin::kept && !copy.bytes) copy = retained_.at(key_of(s.what));
     s.where = origin::kept;
   };
   if (r.plan.reexecuted.empty()) return r;

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/logic/data/box_list.hpp"
 #include "actors/logic/data/task_graph.hpp"
 #include "actors/logic/lineage/lineage.hpp"
 #include "actors/logic/scheduling/assignment.hpp"
@@ -71,14 +73,27 @@ class lineage_log {
 
   // ---- after a loss -------------------------------------------------------------------------------------------------
   using value_key = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;
+  /// A copy of a tile, rows packed. Where there are boxes, only these have been copied.
+  struct tile_copy {
+    std::shared_ptr<std::byte[]> bytes;
+    logic::box_list boxes{};
+    bool has(const logic::box4& b) const { return boxes.empty() || logic::without({b}, boxes).empty(); }
+  };
   /// How lost tiles are made again, and those that cannot be.
   struct repetition {
     logic::reexecution_plan plan;
-    std::map<value_key, std::shared_ptr<std::byte[]>> copies;  // of all that the plan reads and does not make
-    std::vector<tile_id> reexecuted;                           // by plan.reexecuted
+    std::map<value_key, tile_copy> copies;  // of all that the plan reads and does not make
+    std::vector<tile_id> reexecuted;        // by plan.reexecuted
     std::vector<tile_id> lost;
-    /// Returns the bytes of a value that was there before, rows packed.
-    const std::byte* copy(const logic::value& v) const { return copies.at(key_of(v)).get(); }
+    /// Returns the bytes of a value that was there before, rows packed; null: some of these boxes (none: of the tile)
+    /// was not kept.
+    const std::byte* copy(const logic::value& v, std::span<const logic::box4> read = {}) const {
+      const tile_copy& c = copies.at(key_of(v));
+      const bool is_there =
+          c.boxes.empty() ||
+          (!read.empty() && std::ranges::all_of(read, [&](const logic::box4& b) { return c.has(b); }));
+      return is_there ? c.bytes.get() : nullptr;
+    }
   };
   /// Returns what is to be repeated so that these tiles, which were lost with a space, exist again. Sources are copied
   /// now: the host's bytes may change as soon as the turn has been left.
@@ -90,7 +105,10 @@ class lineage_log {
 
   static value_key key_of(const logic::value& v) { return {v.array, v.tile, v.version}; }
   std::shared_ptr<std::byte[]> copy_of(array_core&, std::uint32_t tile);
+  std::uint64_t copy_boxes(array_core&, std::uint32_t tile, tile_copy&);
   void retain(array_core&, std::uint32_t tile, bool overwritten);
+  void note_read_box(const array_core&, std::uint32_t tile, const logic::box4&);
+  logic::box_list boxes_read(const array_core&, const logic::value&) const;
   void drop_unwanted();
   void take_home(memory_space from, saved_tile&);
   array_core* kept(std::uint64_t id, std::uint32_t tile);
@@ -100,10 +118,16 @@ class lineage_log {
   const logic::task_graph& graph_;
   const logic::assignment& costs_;
   host_memory* const host_memory_;
-  logic::lineage::call ran_;                                    // the call that the log is told of next
-  std::unordered_map<std::uint64_t, array_core*> logged_;       // by id: the arrays that log_ names
-  std::map<value_key, std::shared_ptr<std::byte[]>> retained_;  // copies of values that host memory no longer has
-  std::vector<std::uint64_t> joined_;                           // by executor: how often a node has joined
+  logic::lineage::call ran_;                               // the call that the log is told of next
+  std::unordered_map<std::uint64_t, array_core*> logged_;  // by id: the arrays that log_ names
+  std::map<value_key, tile_copy> retained_;                // copies of values that host memory no longer has
+  /// What tasks of nodes have read of a version of a tile, the last one that any has read.
+  struct boxes_of_version {
+    std::uint32_t version = 0;
+    logic::box_list boxes{};
+  };
+  std::map<std::pair<std::uint64_t, std::uint32_t>, boxes_of_version> read_;  // by array and tile; only of large tiles
+  std::vector<std::uint64_t> joined_;  // by executor: how often a node has joined
 };
 
 }  // namespace troupe::detail

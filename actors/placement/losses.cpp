@@ -61,7 +61,8 @@ std::vector<std::pair<array_core*, std::uint32_t>> placement::reexecute_lost(
     reexecuted_bodies bodies;
     try {
       results = reexecute(
-          again.plan, [&](const logic::value& v) { return again.copy(v); }, rt_, &bodies);
+          again.plan, [&](const logic::value& v, std::span<const logic::box4> read) { return again.copy(v, read); },
+          rt_, &bodies);
     } catch (...) {
       failed = std::current_exception();
     }

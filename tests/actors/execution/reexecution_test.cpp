@@ -214,7 +214,7 @@ class reexecuting : public testing::Test {
     for (const value& v : lost_values) make_way(arrays_.at(v.array), v.tile);
     auto how = troupe::detail::reexecute(
         plan,
-        [this](const value& v) -> const std::byte* {
+        [this](const value& v, std::span<const box4>) -> const std::byte* {
           for (const auto& [name, copy] : kept)
             if (name == v) return copy.data();
           return nullptr;
