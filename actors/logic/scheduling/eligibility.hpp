@@ -19,8 +19,8 @@ namespace troupe::logic {
 class eligibility {
  public:
   /// Executors that may run a task, those of them that may be given it now, and those that may run it if none were
-  /// withdrawn, all nodes offered its kernel, and those that its scope may name joined: that may come before the task is
-  /// ready.
+  /// withdrawn, all nodes offered its kernel, and those that its scope may name joined: that may come before the task
+  /// is ready.
   struct masks {
     executor_set all, now, ever;
   };
