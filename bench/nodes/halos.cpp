@@ -1,4 +1,4 @@
-// The stencils of halos.hpp. The nodes are runtimes of this process, joined over loopback, so that all bytes are counted.
+// The stencils of halos.hpp. The nodes are runtimes of this process, joined over loopback: all bytes are counted.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "halos.hpp"
@@ -29,7 +29,8 @@ constexpr int steps_before = 2, steps_counted = 10;
 
 constexpr word mixed(word h, word x) { return (h ^ x) * 0x9e3779b97f4a7c15u + (h >> 29); }
 
-/// `from` is what the tile needs: it, and a line around it where the grid goes on. `y`, `x`: where in it the tile begins.
+/// The step of one tile. `from`: the tile, and a line around it where the grid goes on. `y0`, `x0`: where in it the tile
+/// begins.
 inline constexpr auto stencil =
     troupe::kernel<troupe::in<word, 2>, troupe::out<word, 2>, index_t, index_t>("bench.halo")
         .on(troupe::cpu,

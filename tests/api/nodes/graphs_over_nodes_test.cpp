@@ -554,7 +554,8 @@ TEST(graphs_over_nodes, runs_that_wait_for_other_parts_leave_the_cores_to_what_t
       runs.push_back(a.run(p.g));
       has_begun.wait(false);
     }
-    for (const auto until = std::chrono::steady_clock::now() + 20ms; std::chrono::steady_clock::now() < until;) continue;
+    const auto until = std::chrono::steady_clock::now() + 20ms;
+    while (std::chrono::steady_clock::now() < until) continue;
     may_go = true;
     for (const auto& f : runs) ASSERT_TRUE(f.wait_for(20s)) << "it waits for a core that waits for it";
   }

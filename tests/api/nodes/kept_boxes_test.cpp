@@ -1,4 +1,4 @@
-// What this file is for: of tiles that tasks of another node have read in part, only these parts are kept for repetition.
+// What this file is for: where tasks of another node have read a part of a tile, that part is kept for repetition.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What this file is for: kernels with lists of arrays and of values on other nodes: calls, repetitions, recorded graphs.
+// What this file is for: kernels with lists of arrays and of values on other nodes: calls, repetitions, graphs.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
