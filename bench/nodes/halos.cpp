@@ -29,8 +29,8 @@ constexpr int steps_before = 2, steps_counted = 10;
 
 constexpr word mixed(word h, word x) { return (h ^ x) * 0x9e3779b97f4a7c15u + (h >> 29); }
 
-/// The step of one tile. `from`: the tile, and a line around it where the grid goes on. `y0`, `x0`: where in it the tile
-/// begins.
+/// The step of one tile. `from`: the tile, and a line around it where the grid goes on. `y0`, `x0`: where in it the
+/// tile begins.
 inline constexpr auto stencil =
     troupe::kernel<troupe::in<word, 2>, troupe::out<word, 2>, index_t, index_t>("bench.halo")
         .on(troupe::cpu,

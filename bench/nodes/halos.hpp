@@ -8,8 +8,8 @@
 namespace bench {
 
 /// Steps of a five-point stencil on `side` x `side` numbers that nothing compresses, on 2 or 4 nodes, which have half
-/// of the rows or a quadrant each. Returns the bytes that have gone over the wire in a step, messages included, for each
-/// byte of elements that a node needs of others. Throws `wrong_answer` if the result is not that of a serial run.
+/// of the rows or a quadrant each. Returns the bytes that have gone over the wire in a step, messages included, for
+/// each byte of elements that a node needs of others. Throws `wrong_answer` if the result is not that of a serial run.
 double halo_bytes_of_nodes(int nodes, troupe::index_t side, bool recorded);
 
 /// The same on two simulated devices that do not reach each other's memory, half of the rows each: bytes of copies to
