@@ -101,7 +101,7 @@ bool group_actor::next_node(worker& self, graph_run& g, graph_run::hand& mine, s
 
 // Waits for nodes that other threads have, without a slot: they may be waiting for this thread's.
 void group_actor::await_nodes(worker& self, graph_run& g) {
-  // What other parts send may come after tasks that placement would not give to cores whose slots are in use.
+  // Boxes of other parts may come after tasks that placement would not give to cores whose slots are in use.
   const bool for_others = g.graph.part != nullptr;
   const worker::standing body = self.body();
   if (for_others) note_waiting(body, 1);
@@ -118,9 +118,10 @@ void group_actor::finish_run(worker& self, graph_run& g, graph_run::hand& mine, 
     lay_out_hands(self);
     return;
   }
+  const float worth = wake_worth_ticks();
   for (std::uint32_t node; !g.is_over();)
     if (next_node(self, g, mine, node))
-      g.finished(mine, node, self.run_node(g, node), wake_worth_ticks());
+      g.finished(mine, node, self.run_node(g, node), worth);
     else if (!g.is_over())
       await_nodes(self, g);
 }
@@ -128,18 +129,19 @@ void group_actor::finish_run(worker& self, graph_run& g, graph_run::hand& mine, 
 void group_actor::run_nodes(worker& self, graph_run& g, graph_run::hand& mine, bool owner) {
   mine.outer = std::exchange(self.hands, &mine);
   mine.looks = &self.parking_state.looks;
+  const float worth = wake_worth_ticks();  // once: a node may take less than to work it out
   for (std::uint32_t node;;) {
     if (next_node(self, g, mine, node)) {
       bool fine = false;
       try {
         fine = self.run_node(g, node);
       } catch (...) {  // the thread ends, but the nodes that it has taken are no other thread's
-        g.finished(mine, node, false, wake_worth_ticks());
+        g.finished(mine, node, false, worth);
         finish_run(self, g, mine, owner);
         self.hands = mine.outer;
         throw;
       }
-      if (g.finished(mine, node, fine, wake_worth_ticks()) == graph_run::wake_hint::nodes_for_others) call_for_nodes(g);
+      if (g.finished(mine, node, fine, worth) == graph_run::wake_hint::nodes_for_others) call_for_nodes(g);
       if (g.is_awaited() || ++self.minding.nodes >= nodes_between_looks) move_stuck(self);
       if (!parking_.slot_wanted()) continue;
       // A body that has waited goes on first, as between plain tasks.

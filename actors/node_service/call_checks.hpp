@@ -28,7 +28,8 @@ void check_access(const array_core&, const wire::access_descriptor&);
 /// Returns the array that the owner has named by a number; null: it has not.
 using named_array = std::function<const array_core*(std::uint64_t)>;
 
-/// What `offered_kernel::fill` takes, as it lies in the descriptor, and how many arrays each list of arrays has.
+/// The arguments of a call that fit its kernel: values as `offered_kernel::fill` takes them, where they lie in the
+/// descriptor, and how many arrays each list of arrays has.
 struct checked_call {
   std::vector<std::span<const std::byte>> values;
   std::vector<std::uint32_t> lists;

@@ -177,7 +177,7 @@ void lineage_log::note_read(const task_record& t) {
       ran_.reads.push_back({x.array->id, tile, version_of(*x.array, tile)});
       if (!x.where) note_read_box(*x.array, tile, x.array->tile_box(tile));
     });
-    if (!x.where) continue;
+    if (!x.where || x.array->tile_count == 0 || x.array->bytes_of(0) < kept_in_part_min) continue;
     logic::each_touched(*x.where, [&](const logic::box4& b) {
       x.array->each_tile(
           b, [&](std::uint32_t tile, const logic::box4& all) { note_read_box(*x.array, tile, intersect(all, b)); });

@@ -121,7 +121,7 @@ class lineage_log {
   logic::lineage::call ran_;                               // the call that the log is told of next
   std::unordered_map<std::uint64_t, array_core*> logged_;  // by id: the arrays that log_ names
   std::map<value_key, tile_copy> retained_;                // copies of values that host memory no longer has
-  /// What tasks of nodes have read of a version of a tile, the last one that any has read.
+  /// Boxes of a tile that tasks of nodes have read, of the last version that any has read.
   struct boxes_of_version {
     std::uint32_t version = 0;
     logic::box_list boxes{};

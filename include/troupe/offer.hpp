@@ -66,13 +66,13 @@ constexpr parameter_facts facts_of() {
           .is_list = parameter<P>::is_list};
 }
 
-// What a call from elsewhere keeps of a parameter, and what its body is passed for it.
+// The argument of a call from elsewhere: what is kept of it, and what the body is passed for it.
 template <class P>
 struct remote_argument {  // a value
   using stored = typename parameter<P>::type;
   static int slots(const stored&) { return 0; }
   static void keep(stored& to, std::span<const std::byte> from) {
-    // What has no members may share its byte with another value of the call.
+    // A value without members may share its byte with another one of the call.
     if constexpr (!std::is_empty_v<stored>) std::memcpy(&to, from.data(), sizeof to);
   }
   static const stored& fetch(task_context&, const stored& s, int) { return s; }

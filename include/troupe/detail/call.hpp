@@ -598,7 +598,7 @@ inline constexpr bool is_array_list = requires {
   argument_of<A>::mode_of_each;
 };
 
-// What a kernel requires of the shapes of its arrays, where some of these are in lists.
+// Checks what a kernel requires of the shapes of its arrays, where some of these are in lists.
 template <class... A>
 void check_list_shapes(const task_record& r, const A&... args) {
   if (r.kernel->shape_count == 0) return;

@@ -59,12 +59,13 @@ template <class T>
 inline constexpr bool is_span = false;
 template <class T, std::size_t Size>
 inline constexpr bool is_span<std::span<T, Size>> = true;
-/// Of a parameter `std::span<const T>` with such a T the elements are passed; with others the span itself.
+/// A type whose values a parameter `std::span<const T>` passes; of others it passes the span itself.
 template <class T>
 concept listed_value = std::is_trivially_copyable_v<T> && alignof(T) <= alignof(std::max_align_t);
 
-/// What the body gets for a parameter (`type`), how it accesses an array or each of a list of arrays (`mode`, below 0:
-/// it is none), of which rank (0: it is none), and whether it means the same in another process (`travels`).
+/// The traits of a parameter: what the body gets for it (`type`), how it accesses an array or each of a list of arrays
+/// (`mode`, below 0: it is none), of which rank (0: it is none), and whether it means the same in another process
+/// (`travels`).
 template <class P>
 struct parameter {  // a value
   using type = P;

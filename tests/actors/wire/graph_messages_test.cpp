@@ -129,7 +129,7 @@ TEST(graph_messages, crossings_failures_and_answers_come_out_as_they_went_in) {
     EXPECT_STREQ(e.what(), "the cause");
     EXPECT_EQ(e.attempts(), 3);
   }
-  // Of a run whose input failed in an earlier one: which call it was is in the text.
+  // The error of a run whose input failed in an earlier one: which call it was is in the text.
   graph_failure before{.owner = {{9}}, .graph = 1, .run = 3};
   describe(before, std::make_exception_ptr(task_failed(errc::task_failed, "task 'call' of 'run' failed", "run", "cpu:0",
                                                        "call", 1, std::make_exception_ptr(std::runtime_error("it")))));

@@ -243,14 +243,10 @@ TEST(graph_reductions, of_many_chunks_on_one_node_are_added_up_there) {
     for (int i = 0; i < 64; ++i) r.spawn(at("b"), add, read(x.sub({{i}, {i + 1}})), reduce(wide), word{3});
   });
   n.a.run(g).get();
-  const auto moved = [&] {
-    std::uint64_t sum = 0;
-    for (const auto& r : n.a.nodes()) sum += r.bytes_in + r.bytes_out;
-    return sum;
-  };
-  const std::uint64_t before = moved();
+  const std::uint64_t before = test::bytes_of(n.a);
   for (int run = 0; run < 4; ++run) n.a.run(g).get();
-  EXPECT_LT(moved() - before, 4u * (3 * 4096 + 4096)) << "one partial of 4 KiB a run, and what the calls read";
+  EXPECT_LT(test::bytes_of(n.a) - before, 4u * (3 * 4096 + 4096))
+      << "one partial of 4 KiB a run, and what the calls read";
 }
 
 TEST(graph_reductions, may_be_into_an_array_of_another_node) {

@@ -662,15 +662,10 @@ TEST(graphs_over_nodes, halos_cross_and_no_tiles) {
   line_of_tiles line(n.a, tile, 4, {"a", "b"});
   const graph g = n.a.record([&](recorder& r) { line.steps(r, 10); });
   n.a.run(g).get();
-  const auto moved = [&] {
-    std::uint64_t sum = 0;
-    for (const auto& r : n.a.nodes()) sum += r.bytes_in + r.bytes_out;
-    return sum;
-  };
-  const std::uint64_t before = moved();
+  const std::uint64_t before = test::bytes_of(n.a);
   for (int run = 0; run < 5; ++run) n.a.run(g).get();
   // 100 steps with a halo of 8 bytes each way; the rest are the messages around them.
-  EXPECT_LT(moved() - before, 100'000u);
+  EXPECT_LT(test::bytes_of(n.a) - before, 100'000u);
   for (int s = 0; s < 120; ++s) line.model_step();
   EXPECT_EQ(contents(line.one), line.model);
 }

@@ -84,15 +84,11 @@ TEST(kept_boxes, spare_a_stencil_of_large_tiles_their_way_home) {
   two_halves s(n.a);
   for (int i = 0; i < 2; ++i) s.step();
   n.a.wait_all();
-  const auto moved = [&] {
-    std::uint64_t sum = 0;
-    for (const auto& r : n.a.nodes()) sum += r.bytes_in + r.bytes_out;
-    return sum;
-  };
-  const std::uint64_t before = moved();
+  const std::uint64_t before = test::bytes_of(n.a);
   for (int i = 0; i < 40; ++i) s.step();
   n.a.wait_all();
-  EXPECT_LT(moved() - before, 40u * 2 * columns * sizeof(word) * 11 / 10) << "lines of 8 KiB, a tenth for the rest";
+  EXPECT_LT(test::bytes_of(n.a) - before, 40u * 2 * columns * sizeof(word) * 11 / 10)
+      << "lines of 8 KiB, a tenth for the rest";
   s.check();
 }
 

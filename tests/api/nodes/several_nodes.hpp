@@ -58,6 +58,12 @@ inline std::uint64_t tasks_of(const troupe::runtime& rt, const std::string& exec
     if (e.name == executor) return e.tasks;
   return 0;
 }
+/// Bytes over all connections of a node, both ways.
+inline std::uint64_t bytes_of(const troupe::runtime& rt) {
+  std::uint64_t sum = 0;
+  for (const auto& r : rt.nodes()) sum += r.bytes_in + r.bytes_out;
+  return sum;
+}
 inline troupe::task_options on(const std::string& node) { return {.where = troupe::scope::at(node)}; }
 
 }  // namespace test
