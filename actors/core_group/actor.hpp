@@ -53,6 +53,7 @@ class group_actor final : public core_group,
 
   void run_tasks(std::span<task_record* const> tasks, attention who) override;
   void run_own(task_record& t, std::size_t number, attention who) override;
+  void run_released(std::span<task_record* const>) override;
   void after_turn() override;
   bool wants_after_turn() const override { return owed_.any(); }
   int sleepers() const override { return parking_.sleepers(); }
@@ -61,7 +62,8 @@ class group_actor final : public core_group,
   std::size_t queued() const override { return queue_.size(); }
 
   std::size_t unstarted() const override;
-  float queued_ns() const override { return queue_.stealable_ns(); }
+  float queued_ns() const override { return queue_.movable_ns(); }
+  bool has_movable() const override;
   unplaced_load unplaced() const override;
   int slots_in_use() const override;
   void report_ended() override;

@@ -90,6 +90,12 @@ void group_actor::run_own(task_record& t, std::size_t number, attention who) {
   call_threads_for_one(number, who);
 }
 
+void group_actor::run_released(std::span<task_record* const> tasks) {
+  queue_.push(tasks);
+  call_threads(tasks.size(), attention::somebody);
+  wake_owed();
+}
+
 void group_actor::after_turn() { wake_owed(); }
 
 void group_actor::run_wide(task_record& t, int slots) {
@@ -104,6 +110,13 @@ std::size_t group_actor::unstarted() const {
   std::size_t n = queue_.size();
   threads_.each_own([&](const worker& w) { n += w.batch.size(); });
   return n;
+}
+
+bool group_actor::has_movable() const {
+  bool any = queue_.has_movable();
+  threads_.each_own(
+      [&](const worker& w) { any = any || (w.is_batch_movable.load(std::memory_order_relaxed) && !w.batch.empty()); });
+  return any;
 }
 
 std::size_t group_actor::take_back(std::span<task_record*> room,

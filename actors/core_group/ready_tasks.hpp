@@ -113,6 +113,10 @@ class ready_tasks : public task_worth {
   }
   /// True if the first task has a higher priority than that.
   bool begins_above(int priority) const { return first_priority_.load(std::memory_order_relaxed) > priority; }
+  /// Returns what threads of another executor would save by running those of the tasks that are not early.
+  float movable_ns() const { return published_.movable_ns.load(std::memory_order_relaxed); }
+  /// True if there are such tasks.
+  bool has_movable() const { return published_.has_movable.load(std::memory_order_relaxed); }
   /// Returns the load of the early tasks among them.
   unplaced_load unplaced() const {
     std::lock_guard hold(lock_);
@@ -145,6 +149,7 @@ class ready_tasks : public task_worth {
       if (!e) break;
       out[mine.size()] = e.task;
       mine.add(e.ns, of);
+      if (of && !e.early) of->movable = true;
       went(e);
     }
     note_taken();
@@ -154,14 +159,20 @@ class ready_tasks : public task_worth {
   void came(const entry& e) {
     worth_ns_ += worth_of(e.ns, true);
     work_ns_ += worth_of(e.ns, false);
-    if (!e.early) return;
+    if (!e.early) {
+      movable_ns_ += worth_of(e.ns, true);
+      return;
+    }
     ++unplaced_.tasks;
     unplaced_.ns += e.ns;
   }
   void went(const entry& e) {
     worth_ns_ -= worth_of(e.ns, true);
     work_ns_ -= worth_of(e.ns, false);
-    if (!e.early) return;
+    if (!e.early) {
+      movable_ns_ -= worth_of(e.ns, true);
+      return;
+    }
     --unplaced_.tasks;
     unplaced_.ns -= e.ns;
   }
@@ -183,6 +194,10 @@ class ready_tasks : public task_worth {
   void publish_worth() {
     published_.worth_ns.store(worth_ns_, std::memory_order_relaxed);
     published_.work_ns.store(work_ns_, std::memory_order_relaxed);
+    const bool movable = ready_.size() > static_cast<std::size_t>(unplaced_.tasks);
+    if (!movable) movable_ns_ = 0;
+    if (movable_ns_ != movable_ns()) published_.movable_ns.store(movable_ns_, std::memory_order_relaxed);
+    if (movable != has_movable()) published_.has_movable.store(movable, std::memory_order_relaxed);
   }
   void note_first() {
     const int now = ready_.first_priority(nothing);
@@ -192,10 +207,12 @@ class ready_tasks : public task_worth {
   alignas(64) mutable spin_lock lock_;
   alignas(64) logic::ready_queue<entry> ready_;
   float worth_ns_ = 0, work_ns_ = 0;  // where moves cost, and where they do not
+  float movable_ns_ = 0;              // the part of worth_ns_ that is not of early tasks
   unplaced_load unplaced_;
   alignas(64) std::atomic<std::size_t> size_{0};
   struct {
-    std::atomic<float> worth_ns{0}, work_ns{0};
+    std::atomic<float> worth_ns{0}, work_ns{0}, movable_ns{0};
+    std::atomic<bool> has_movable{false};
   } published_;
   std::atomic<std::uint32_t> takes_{0};
   alignas(64) std::atomic<int> first_priority_{nothing};  // read for each task; hardly ever changes

@@ -207,6 +207,10 @@ class task_queue : public task_worth {
   float stealable_ns() const {
     return sum<float>([cost = moves_cost()](const auto& l) { return l.stealable_ns(cost); });
   }
+  /// Returns what threads of other executors would save by running those of the tasks that are not early: of the first
+  /// lane, as rings have no others.
+  float movable_ns() const { return first_.movable_ns(); }
+  bool has_movable() const { return first_.has_movable(); }
   /// False if tasks cost the same on any core.
   bool moves_cost() const { return moves_cost_.load(std::memory_order_relaxed); }
   void set_moves_cost(bool now) {

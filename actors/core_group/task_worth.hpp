@@ -39,6 +39,7 @@ struct task_worth {
     float first_ns = 0;      ///< of the first
     float beside_ns = 0;     ///< that another thread would save by running all but the first
     bool moves_cost = true;  ///< with that; see worth_of
+    bool movable = false;    ///< other executors may run some of them
     void add(float predicted_ns, bool first) {
       ns += predicted_ns;
       if (first)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <mutex>
+#include <utility>
 
 #include "actors/core_group/actor.hpp"
 #include "actors/execution/task_errors.hpp"
@@ -53,8 +54,8 @@ void group_actor::release_successors(worker& self, task_record& t, task_queue::s
     mine.open = false;
     return;
   }
-  task_record* ready[task_queue::batch_max];
-  std::size_t n = 0, queued = 0;
+  task_record *ready[task_queue::batch_max], *elsewhere[task_queue::batch_max];
+  std::size_t n = 0, queued = 0, others_have = 0;
   bool sorted = true;
   const auto queue = [&](std::size_t from) {
     if (from == n) return;
@@ -65,6 +66,7 @@ void group_actor::release_successors(worker& self, task_record& t, task_queue::s
       placement_.report_ready({ready + from, n - from});
     }
   };
+  const auto hand_on = [&] { placement_.run_released({elsewhere, std::exchange(others_have, 0)}); };
   placement_.note_ended(t);
   task_record *join = nullptr, *gate = nullptr;  // a chunk has one join
   const auto take = [&](task_record& next) {
@@ -75,6 +77,11 @@ void group_actor::release_successors(worker& self, task_record& t, task_queue::s
     if (!is_waiting(next) || !placement_.keeps_predicted(next)) {
       task_record* const one = &next;  // it will not run, or nobody but a turn knows how long it takes
       placement_.report_ready({&one, 1});
+      return;
+    }
+    if (next.executor != options_.facts.id) {
+      if (others_have == task_queue::batch_max) hand_on();
+      elsewhere[others_have++] = &next;
       return;
     }
     if (n == task_queue::batch_max) {
@@ -112,6 +119,7 @@ void group_actor::release_successors(worker& self, task_record& t, task_queue::s
   }
   if ((kept != 0 || queued != 0) && (self.batch.size() > 1 || !queue_.empty()))
     leave_to_others(self, mine.ahead(self.batch.size()));
+  if (others_have != 0) hand_on();
   // Last: the turns that this takes may be long, and others can have what is ready.
   if (join) placement_.report_ready({&join, 1});
   if (gate) placement_.report_done({&gate, 1}, nullptr);
@@ -171,6 +179,7 @@ bool group_actor::work_once(worker& self) {
     const bool are_longer = taken.ns >= static_cast<float>(n) * static_cast<float>(tiny.count());
     if (are_longer && are_tiny_.load(std::memory_order_relaxed)) are_tiny_ = false;
     if (self.network.polls) outside_.begins(self.network, n, got[0]->predicted_ns, moment_ns(), ticks());
+    if (taken.movable != self.is_batch_movable.load(std::memory_order_relaxed)) self.is_batch_movable = taken.movable;
     for (std::size_t i = 1; i < n; ++i) self.batch.push(got[i]);
     if (n > 1 || !queue_.empty()) leave_to_others(self, taken);
     // Prefetches the next record while a body runs: another core filled it in.

@@ -115,7 +115,8 @@ class worker {
 
   parking::thread parking_state;
   trace_lane lane;
-  bool active = false;  // counted as awake
+  bool active = false;                        // counted as awake
+  std::atomic<bool> is_batch_movable{false};  // tasks that were taken together may be for other executors, too
   /// Which lane of the queue is next.
   struct lane_choice {
     std::size_t visits = 0;        // to the queue

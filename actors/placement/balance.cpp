@@ -22,7 +22,7 @@ bool placement::is_work_elsewhere(const executor* idle) const {
   if (executors_.near().size() < 2 || idle->queued() != 0 || idle->facts().space != host_space) return false;
   const bool stale = is_stale(clock_.ticks());  // then its own threads do not come for it: some body takes long
   for (const executor* e : executors_.near())
-    if (e != idle && e->facts().space == host_space && (e->queued_ns() >= relief_ns || (stale && e->unstarted() != 0)))
+    if (e != idle && e->facts().space == host_space && (e->queued_ns() >= relief_ns || (stale && e->has_movable())))
       return true;
   return false;
 }
@@ -32,7 +32,8 @@ void placement::relieve_others(executor& idle) {
   if (idle.facts().space != host_space) return;
   if (idle.queued() != 0 || !assignment_.outgoing(to).empty() || assignment_.kept() != 0) return;
   for (executor* e : executors_.near()) {
-    if (e == &idle || e->facts().space != host_space || (e->queued_ns() < relief_ns && !turns_.was_stale())) continue;
+    if (e == &idle || e->facts().space != host_space) continue;
+    if (e->queued_ns() < relief_ns && !(turns_.was_stale() && e->has_movable())) continue;
     std::array<task_record*, relief_max> back;
     const std::size_t half = std::min((e->unstarted() + 1) / 2, back.size());
     const std::size_t n =

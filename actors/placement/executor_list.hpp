@@ -31,18 +31,20 @@ class executor_list {
   std::span<executor* const> near() const { return near_; }
   /// True if some executor has memory of its own.
   bool has_devices() const { return has_devices_; }
-  /// True if all cores are one executor, the first one, beside devices and nodes at most, and host memory has no
-  /// budget: there is nothing to decide about tasks that use host memory on cores.
-  bool has_one_group() const {
-    return groups_ == 1 && all_.front()->facts().space == host_space && !has_budget_;
+  /// True if there are core groups, before all other executors, and host memory has no budget: there is nothing to
+  /// decide about a task that uses host memory and that one group only may run.
+  bool may_release_early() const {
+    return groups_ != 0 && all_[groups_ - 1]->facts().space == host_space && !has_budget_;
   }
+  /// The number of core groups.
+  std::size_t groups() const { return groups_; }
   /// True if some executor has memory of its own, or host memory has a budget: tasks may have to wait for data.
   bool limits_memory() const { return limits_memory_; }
 
  private:
   std::vector<executor*> all_;
   std::vector<executor*, own_lines<executor*>> near_;
-  int groups_ = 0;  // executors that are cores
+  std::size_t groups_ = 0;  // executors that are cores
   bool has_devices_ = false;
   const bool has_budget_;
   bool limits_memory_;

@@ -66,10 +66,10 @@ void placement::add(executor& e) {
   executors_changed();
   assignment_.add(e.facts());
   chains_.add(e.facts().space != host_space);
-  releases_early_ = executors_.has_one_group();
+  releases_early_ = executors_.may_release_early();
   beside_devices_ = executors_.has_devices();
-  if (beside_devices_) assignment_.ask_before_choices([this] { know_unplaced(); });
-  if (e.facts().space == host_space) return;
+  if (executors_.size() > 1) assignment_.ask_before_choices([this] { know_unplaced(); });
+  if (e.facts().space == host_space) return turnless_.know_groups(executors_.groups());
   if (!host_memory_) transfers_.bring_parts_home();
   // Half of the allowed cost is left for calls that run while a tile is on its way.
   if (e.facts().kind == device_kind::node && !log_) {
@@ -125,6 +125,17 @@ void placement::report_to_turn(std::span<task_record* const> done, executor* sel
   }
   mail_.post(done, mail::done);
   take_turn(self);  // the holder may just have left
+}
+
+void placement::run_released(std::span<task_record* const> tasks) {
+  if (!releases_early()) return report_ready(tasks);  // the runtime has begun to end
+  while (!tasks.empty()) {
+    const std::uint16_t group = tasks.front()->executor;
+    const auto other = std::ranges::find_if(tasks, [group](const task_record* t) { return t->executor != group; });
+    const auto n = static_cast<std::size_t>(other - tasks.begin());
+    executors_[group].run_released(tasks.first(n));
+    tasks = tasks.subspan(n);
+  }
 }
 
 void placement::report_ready(std::span<task_record* const> tasks) {
@@ -325,9 +336,12 @@ bool placement::serve(executor* self, bool client) {
 
 // Has assignment know which early tasks the cores have, once in a turn.
 void placement::know_unplaced() {
-  if (!releases_early() || std::exchange(unplaced_in_, turns_.count()) == turns_.count()) return;
-  const unplaced_load l = executors_[0].unplaced();
-  assignment_.know_unplaced(0, l.tasks, l.ns);
+  if (!releases_early() || !assignment_.has_foreseen()) return;
+  if (std::exchange(unplaced_in_, turns_.count()) == turns_.count()) return;
+  for (std::size_t i = 0; i < executors_.groups(); ++i) {
+    const unplaced_load l = executors_[i].unplaced();
+    assignment_.know_unplaced(i, l.tasks, l.ns);
+  }
 }
 
 void placement::look_at_waits() {

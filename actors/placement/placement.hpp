@@ -123,8 +123,8 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   /// sizes.
   bool limits_size() const { return executors_.limits_memory(); }
   void check_size(const task_record&) const;
-  /// True if threads that have run tasks may release early successors (protocol/successors.hpp): the cores are one
-  /// executor, host memory has no budget, and the runtime does not end.
+  /// True if threads that have run tasks may release early successors (protocol/successors.hpp): host memory has no
+  /// budget, and the runtime does not end.
   bool releases_early() const { return releases_early_.load(std::memory_order_relaxed); }
   /// True if they may release those of this task. Beside devices only if it is early itself: where its data is now is
   /// noted when it retires, and what comes after it may be for a device.
@@ -137,6 +137,8 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
     if (t.marks & mark_early) turnless_.note_time(t);
     if (t.marks & mark_chunk) note_chunk(t);
   }
+  /// Hands early tasks that a thread has released to the core groups that they are for. Without the turn.
+  void run_released(std::span<task_record* const>);
   /// Has ready tasks placed that a thread has released, and that it cannot hand on itself.
   void report_ready(std::span<task_record* const>);
   /// Retires a gate whose early successors a thread has released, before it reports the last task that the gate waited

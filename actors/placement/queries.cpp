@@ -152,11 +152,11 @@ runtime_report placement::report() {
       static_cast<std::int64_t>(static_cast<double>(turns_.held_ticks()) * clock_.ns_per_tick()));
   r.resources_free = admission_.free();
   r.remarks = remarks_.all();
-  const turnless_ends::times turnless = turnless_.sum();
   for (std::size_t i = 0; i < executors_.size(); ++i) {
     executor_report e = executors_[i].report();
     double predicted = assignment_.predicted_ns(i), measured = assignment_.measured_ns(i);
-    if (i == 0) {  // where early tasks run
+    if (i < executors_.groups()) {  // where early tasks run
+      const turnless_ends::times turnless = turnless_.sum(i);
       predicted += turnless.predicted_ns;
       measured += turnless.measured_ns;
     }

@@ -80,14 +80,17 @@ void turnless_ends::note_time(const task_record& t) {
     thread_local logic::sampling some;
     if (!some.next()) return;
   }
-  timed_.add({t.kernel, logic::assignment::bytes_of(t), t.measured_ns, t.predicted_ns},
+  timed_.add({t.kernel, logic::assignment::bytes_of(t), t.measured_ns, t.predicted_ns, t.executor},
              !is_short && t.measured_ns > too_long * t.predicted_ns);
 }
 
 std::size_t turnless_ends::retire(std::span<task_record* const> tasks, task_record** left) {
   std::size_t n = 0, referred = 0, gates = 0;
   records ended;
+  const std::size_t mine = shard_of_thread();
+  shard& s = shards_[mine];
   times sum;
+  std::size_t group = 0;  // of which it is: nearly always that of all tasks
   for (task_record* const t : tasks) {
     // Sealed by a thread before this one, if it is.
     if (!is_sealed_whole(*t) || !(t->marks & mark_early)) {
@@ -95,6 +98,7 @@ std::size_t turnless_ends::retire(std::span<task_record* const> tasks, task_reco
       continue;
     }
     if (t->measured_ns > 0) {
+      if (t->executor != group) s.add(std::exchange(sum, {}), std::exchange(group, t->executor));
       sum.predicted_ns += static_cast<double>(t->predicted_ns);
       sum.measured_ns += static_cast<double>(t->measured_ns);
     }
@@ -115,9 +119,7 @@ std::size_t turnless_ends::retire(std::span<task_record* const> tasks, task_reco
   // A turn that is taken after this finds none of them unfinished.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   records over;
-  const std::size_t mine = shard_of_thread();
   {
-    shard& s = shards_[mine];
     const std::lock_guard hold(s.lock);
     s.fresh.add_all(ended);
     s.fresh_count += tasks.size() - n;
@@ -128,10 +130,9 @@ std::size_t turnless_ends::retire(std::span<task_record* const> tasks, task_reco
       s.fresh_count = 0;
       turns_.note_held(s.held);
     }
-    s.sum.predicted_ns += sum.predicted_ns;
-    s.sum.measured_ns += sum.measured_ns;
     note_references(mine);
   }
+  s.add(sum, group);
   end(over);
   // Gates have not been submitted.
   if (const std::size_t counted = tasks.size() - n - referred - gates; counted != 0)
@@ -172,12 +173,23 @@ void turnless_ends::drop_references(std::size_t at) {
   end(over);
 }
 
-turnless_ends::times turnless_ends::sum() const {
+void turnless_ends::shard::add(const times& more, std::size_t group) {
+  if (!(more.measured_ns > 0)) return;
+  const std::lock_guard hold(lock);
+  sums[group].predicted_ns += more.predicted_ns;
+  sums[group].measured_ns += more.measured_ns;
+}
+
+void turnless_ends::know_groups(std::size_t n) {
+  for (shard& s : shards_) s.sums.resize(n);
+}
+
+turnless_ends::times turnless_ends::sum(std::size_t group) const {
   times all;
   for (const shard& s : shards_) {
     const std::lock_guard hold(s.lock);
-    all.predicted_ns += s.sum.predicted_ns;
-    all.measured_ns += s.sum.measured_ns;
+    all.predicted_ns += s.sums[group].predicted_ns;
+    all.measured_ns += s.sums[group].measured_ns;
   }
   return all;
 }

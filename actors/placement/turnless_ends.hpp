@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include <troupe/detail/spin_lock.hpp>
 #include <troupe/detail/task.hpp>
@@ -42,7 +43,9 @@ class turnless_ends {
   static constexpr std::size_t fresh_max = 64;
 
   turnless_ends(runtime_state& rt, logic::task_graph& graph, turns& t, in_flight& count)
-      : rt_(rt), graph_(graph), turns_(t), count_(count) {}
+      : rt_(rt), graph_(graph), turns_(t), count_(count) {
+    know_groups(1);
+  }
 
   /// Notes how long an early task has taken, if the cost model is to learn from it: its arrays may be gone once its
   /// list of successors has been sealed, so this is called before.
@@ -65,11 +68,13 @@ class turnless_ends {
   }
   /// Gives all records back that wait for a turn to end. With the turn.
   void give_back();
-  /// Sums over tasks that have retired here and were timed.
+  /// Makes room for sums over the tasks of so many core groups. Before any task.
+  void know_groups(std::size_t);
+  /// Sums over tasks that have retired here and were timed, of the core group with that number.
   struct times {
     double predicted_ns = 0, measured_ns = 0;
   };
-  times sum() const;
+  times sum(std::size_t group) const;
 
  private:
   /// Records that wait, linked by task_record::next, those with blocks of successors apart: a turn may still be about
@@ -89,8 +94,9 @@ class turnless_ends {
     records fresh;  // of which `held` says nothing
     std::size_t fresh_count = 0;
     records waiting;
-    times sum;
-    turns::held held;  // when the newest of those that wait retired
+    std::vector<times> sums;  // of each core group
+    turns::held held;         // when the newest of those that wait retired
+    void add(const times&, std::size_t group);
   };
   static constexpr std::size_t shard_count = in_flight::counters;
 

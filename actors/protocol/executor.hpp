@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Placement -> executor: run_tasks, after_turn, save, wake_one, keep_watch, take_back, recall. Executor -> placement:
+// Placement -> executor: run_tasks, run_released, after_turn, save, wake_one, keep_watch, take_back, recall. Executor -> placement:
 // placement::report_done, report_returned; an executor that runs dry looks for placement's mail. None of these blocks
 // but start.
 #pragma once
@@ -55,6 +55,8 @@ class executor {
     task_record* const one = &t;
     run_tasks({&one, 1}, who);
   }
+  /// Takes early tasks that a thread of another executor has made ready. Any thread, without the turn; never blocks.
+  virtual void run_released(std::span<task_record* const> tasks) { run_tasks(tasks, attention::somebody); }
   /// Called after the turn in which tasks were handed over has been left. Nodes send then, core groups wake threads.
   virtual void after_turn() {}
   /// True if after_turn is to be called for what the executor has been given in this turn.
@@ -78,8 +80,11 @@ class executor {
   virtual std::size_t queued() const = 0;
   /// Returns `queued` and the tasks that threads have taken and not started; slower to find out.
   virtual std::size_t unstarted() const = 0;
-  /// Returns the predicted nanoseconds of work handed over and not started, beyond what moving it elsewhere would cost.
+  /// Returns the predicted nanoseconds of tasks handed over that no thread has taken, beyond what moving them elsewhere
+  /// would cost. Not of early tasks, which no other executor may run.
   virtual float queued_ns() const = 0;
+  /// True if there are tasks that are not early among `unstarted`; as slow to find out.
+  virtual bool has_movable() const { return unstarted() != 0; }
   /// True if the executor is short of memory: tasks that no other may run should be handed over long before their turn,
   /// for the more it knows of what comes, the less it has to move.
   virtual bool looks_ahead() const { return false; }

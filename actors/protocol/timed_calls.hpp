@@ -20,6 +20,7 @@ struct timed_call {
   const kernel_info* kernel = nullptr;
   std::uint64_t bytes = 0;
   float measured_ns = 0, predicted_ns = 0;
+  std::uint16_t executor = 0;  // where it ran
 };
 
 /// Any thread adds; the holder of the turn takes. Calls beyond those that fit are dropped: the next ones tell the same.

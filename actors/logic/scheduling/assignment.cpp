@@ -47,12 +47,18 @@ void assignment::assign_again(task_record& t) {
 }
 
 void assignment::foresee(task_record& t, std::uint64_t number) {
+  std::uint16_t group = 0;
+  if (eligible_.groups() > 1) {
+    const executor_set& mask = eligible_.masks_of(t).ever;
+    if (!mask.has_single()) return;
+    group = static_cast<std::uint16_t>(mask.first());
+  }
   const run_time& m = model_of(t, facts_[0].kind);
   if (!m.known()) return;
   const bool early = is_worth_an_early_edge(t, m);
   if (!early && facts_.size() > 1) return;  // its `ahead` is still counted
   last_foreseen_ = number;
-  t.executor = 0;
+  t.executor = group;
   t.predicted_ns = m.predicted_ns();
   t.marks |= early ? detail::mark_known | detail::mark_early : detail::mark_known;
 }
@@ -221,7 +227,7 @@ void assignment::finished(task_record& t) {
 }
 
 void assignment::learn(const detail::timed_call& c) {
-  if (c.measured_ns > surprise_factor * c.predicted_ns) note_surprise(0, c.measured_ns);
+  if (c.measured_ns > surprise_factor * c.predicted_ns) note_surprise(c.executor, c.measured_ns);
   const device_kind kind = facts_[0].kind;
   learn(model_.of(*c.kernel, size_class_of(c.bytes), kind), *c.kernel, c.bytes, kind, c.measured_ns);
 }
@@ -231,7 +237,7 @@ void assignment::learn(run_time& m, const detail::kernel_info& k, std::uint64_t 
   const float before = m.predicted_ns();
   m.learn(measured_ns);
   const float now = m.predicted_ns();
-  if (kind != facts_[0].kind || now == before) return;  // only calls for the first executor are foreseen
+  if (kind != facts_[0].kind || now == before) return;  // only calls for cores are foreseen
   const bool has_grown = before > 0 && now > long_ns + much * before;
   grown_.note(k, bytes, now, has_grown);
   if (has_grown) outdated_ = last_foreseen_;

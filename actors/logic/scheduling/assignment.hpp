@@ -59,13 +59,10 @@ class assignment {
   /// Returns the executors that have a body of the kernel and can run it. Any thread, once all have been added.
   executor_set able_to_run(const detail::kernel_info& k) const { return eligible_.able_to_run(k); }
 
-  /// True if only the first executor, the cores, may run the task, now and later.
-  bool is_for_cores(const detail::task_record& t) {
-    const executor_set& mask = eligible_.masks_of(t).ever;
-    return mask.has_single() && mask.contains(0);
-  }
-  /// Predicts a task that is not ready yet, needs no resources, and that only the first executor, the cores, may run,
-  /// if something is known about it; and marks it as early if that is worth it: nobody has to assign it then when it is
+  /// True if only cores may run the task, now and later.
+  bool is_for_cores(const detail::task_record& t) { return (eligible_.masks_of(t).ever - eligible_.cores()).empty(); }
+  /// Predicts a task that is not ready yet, needs no resources and is for cores, if one core group only may run it and
+  /// something is known about it; and marks it as early if that is worth it: nobody has to assign it then when it is
   /// ready. `number`: its own.
   void foresee(detail::task_record&, std::uint64_t number);
   /// The same for a task that is ordered aside: true if it is early, else nothing is changed. Several threads may call
@@ -73,6 +70,8 @@ class assignment {
   bool foresee_aside(detail::task_record&) const;
   /// Notes that numbers up to this one may be those of tasks that were foreseen.
   void note_foreseen(std::uint64_t number) { last_foreseen_ = number; }
+  /// True if some task was foreseen.
+  bool has_foreseen() const { return last_foreseen_ != 0; }
   /// Returns the last task whose prediction by `foresee` holds no more; 0: there is none.
   std::uint64_t outdated() const { return outdated_; }
   /// The predictions that hold by now for the tasks up to that one. Any thread may ask.

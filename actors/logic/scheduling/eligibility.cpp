@@ -11,6 +11,10 @@ void eligibility::add(const detail::executor_facts& f) {
   abilities_.add(f);
   all_.insert(f.id);
   if (f.kind == device_kind::node) nodes_.insert(f.id);
+  if (f.space == detail::host_space) {
+    cores_.insert(f.id);
+    ++groups_;
+  }
   ++changes_;
 }
 

@@ -29,6 +29,9 @@ class eligibility {
   void add(const detail::executor_facts&);
   executor_set all() const { return all_; }
   const executor_set& nodes() const { return nodes_; }
+  /// The core groups, and how many they are.
+  const executor_set& cores() const { return cores_; }
+  std::size_t groups() const { return groups_; }
   bool is_node(std::size_t i) const { return nodes_.contains(i); }
   /// Returns the executors that have a body of the kernel and can run it. Any thread, once all have been added.
   executor_set able_to_run(const detail::kernel_info& k) const { return abilities_.of(k); }
@@ -72,7 +75,8 @@ class eligibility {
   executor_set ever_able(const detail::kernel_info&) const;
 
   abilities abilities_;
-  executor_set all_, withdrawn_, paused_, nodes_;
+  executor_set all_, withdrawn_, paused_, nodes_, cores_;
+  std::size_t groups_ = 0;
   // Masks by kernel, of tasks without a scope: they are the same from task to task.
   struct known_masks {
     const detail::kernel_info* kernel = nullptr;

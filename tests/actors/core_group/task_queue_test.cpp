@@ -60,6 +60,28 @@ TEST_F(queue_of, a_batch_gives_its_predictions_in_sums) {
   EXPECT_FLOAT_EQ(s.beside_ns, 2 * 50);  // to move a task costs 200
 }
 
+TEST_F(queue_of, early_tasks_and_others_says_what_other_executors_may_have) {
+  task_queue q(2);
+  const auto early = tasks(3, 1200), others = tasks(2, 700);
+  for (task_record* t : early) t->marks |= mark_early;
+  q.push(early);
+  EXPECT_FALSE(q.has_movable());
+  EXPECT_FLOAT_EQ(q.movable_ns(), 0);
+  q.push(others);
+  EXPECT_TRUE(q.has_movable());
+  EXPECT_FLOAT_EQ(q.movable_ns(), 2 * 500);  // to move a task costs 200
+  EXPECT_FLOAT_EQ(q.stealable_ns(), 3 * 1000 + 2 * 500);
+  for (bool movable : {false, false, false, true, true}) {
+    task_queue::sums s;
+    ASSERT_EQ(q.take_batch(out, &s), 1u);
+    EXPECT_EQ(s.movable, movable);
+  }
+  EXPECT_FALSE(q.has_movable());
+  EXPECT_FLOAT_EQ(q.movable_ns(), 0);
+  q.hand(*early[0], 0);
+  EXPECT_FALSE(q.has_movable()) << "rings have early tasks only";
+}
+
 TEST_F(queue_of, many_tasks_gives_each_that_may_pass_to_who_asks_for_one) {
   task_queue q(2);
   const auto all = tasks(500, 20);

@@ -50,6 +50,25 @@ TEST(executor_list, limits_memory_with_a_device_or_a_budget) {
   EXPECT_FALSE(under_budget.has_devices());
 }
 
+TEST(executor_list, lets_tasks_be_released_early_where_core_groups_come_first_and_there_is_no_budget) {
+  collector first({0, "cpu:0", device_kind::cpu, host_space, 2}), second({1, "cpu:1", device_kind::cpu, host_space, 2}),
+      gpu({2, "cuda:0", device_kind::cuda, 1, 1}), gpu_alone({0, "cuda:0", device_kind::cuda, 1, 1}),
+      behind({1, "cpu:0", device_kind::cpu, host_space, 2});
+  executor_list all, under_budget(true), devices_first;
+  EXPECT_FALSE(all.may_release_early());
+  all.add(first);
+  EXPECT_TRUE(all.may_release_early());
+  all.add(second);
+  all.add(gpu);
+  EXPECT_TRUE(all.may_release_early());
+  EXPECT_EQ(all.groups(), 2u);
+  under_budget.add(first);
+  EXPECT_FALSE(under_budget.may_release_early());
+  devices_first.add(gpu_alone);
+  devices_first.add(behind);
+  EXPECT_FALSE(devices_first.may_release_early());
+}
+
 TEST(executor_list, shares_no_cache_line_of_what_submitting_threads_read) {
   std::vector<std::unique_ptr<collector>> cores;
   executor_list all;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <deque>
@@ -208,8 +209,26 @@ TEST(turnless_ends, add_up_what_was_predicted_and_measured) {
     ASSERT_TRUE(p.seal(*t));
     ASSERT_EQ(p.ends.retire({&t, 1}, left), 0u);
   }
-  EXPECT_EQ(p.ends.sum().measured_ns, 90'000);
-  EXPECT_EQ(p.ends.sum().predicted_ns, 100'000);
+  EXPECT_EQ(p.ends.sum(0).measured_ns, 90'000);
+  EXPECT_EQ(p.ends.sum(0).predicted_ns, 100'000);
+}
+
+TEST(turnless_ends, add_up_what_each_core_group_has_measured) {
+  small_placement p;
+  p.ends.know_groups(3);
+  task_record *left[4], *all[4];
+  for (std::uint16_t i = 0; i < 4; ++i) {
+    all[i] = p.early_task();
+    all[i]->executor = std::array<std::uint16_t, 4>{2, 0, 0, 2}[i];
+    all[i]->predicted_ns = 1'000;
+    all[i]->measured_ns = 100.0f * static_cast<float>(i + 1);
+    ASSERT_TRUE(p.seal(*all[i]));
+  }
+  ASSERT_EQ(p.ends.retire(all, left), 0u);
+  EXPECT_EQ(p.ends.sum(0).measured_ns, 200 + 300);
+  EXPECT_EQ(p.ends.sum(1).measured_ns, 0);
+  EXPECT_EQ(p.ends.sum(2).measured_ns, 100 + 400);
+  EXPECT_EQ(p.ends.sum(2).predicted_ns, 2'000);
 }
 
 TEST(turnless_ends, have_some_of_the_times_learned_and_all_that_were_far_off) {

@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -553,6 +555,47 @@ TEST(assignment, tells_what_tasks_take_by_now_that_were_predicted_to_take_far_le
   takes(70'000);
   EXPECT_EQ(choice.outdated(), 41u);
   EXPECT_EQ(choice.grown().of(kernel, 0), 70'000.0f);
+}
+
+TEST(assignment, foresees_tasks_that_one_core_group_only_may_run) {
+  assignment choice(1 * ms, 0);
+  for (std::uint16_t i = 0; i < 3; ++i) {
+    detail::executor_facts f;
+    f.id = i;
+    if (i == 2) {
+      f.kind = device_kind::node;
+      f.space = 1;
+    }
+    f.name = i == 2 ? "node:0" : "cpu:" + std::to_string(i);
+    choice.add(f);
+  }
+  const kernel_info kernel{.name = "work"},
+      far{.name = "far", .key = 7, .kinds = 1 | 1 << static_cast<int>(device_kind::node), .portable = true};
+  for (const kernel_info* k : {&kernel, &far})
+    for (int i = 0; i < 32; ++i)
+      choice.learn({.kernel = k, .bytes = 0, .measured_ns = 2'000, .predicted_ns = 2'000, .executor = 1});
+  EXPECT_FALSE(choice.has_foreseen());
+  detail::task_extra extra;
+  const auto foreseen = [&](const kernel_info& k, logic::executor_set where) -> std::optional<int> {
+    task_record t;
+    t.kernel = &k;
+    t.executor = 77;
+    t.extra = &extra;
+    extra.executors = where;
+    if (choice.is_for_cores(t)) choice.foresee(t, 5);
+    t.extra = nullptr;
+    if (t.marks & detail::mark_early) return t.executor;
+    EXPECT_EQ(t.executor, 77);
+    return std::nullopt;
+  };
+  EXPECT_EQ(foreseen(kernel, {0, 1}), std::nullopt) << "there is a choice";
+  EXPECT_FALSE(choice.has_foreseen());
+  EXPECT_EQ(foreseen(kernel, {0}), 0);
+  EXPECT_EQ(foreseen(kernel, {1}), 1);
+  EXPECT_EQ(foreseen(kernel, {1, 2}), 1) << "it cannot travel";
+  EXPECT_EQ(foreseen(far, {1, 2}), std::nullopt) << "a node may run it";
+  EXPECT_EQ(foreseen(far, {1}), 1);
+  EXPECT_TRUE(choice.has_foreseen());
 }
 
 }  // namespace
