@@ -12,7 +12,7 @@
 namespace troupe::detail {
 
 /// An alarm that is set for the earliest of all points in time that were asked for. With placement's turn only, but
-/// `ring_now` and `ring_soon`. An alarm that is not needed any more rings all the same; placement looks what is due.
+/// `ring_now`, `ring_soon` and `ring_later`. An alarm that is not needed any more rings all the same; placement looks what is due.
 class alarm {
  public:
   /// `set` has placement called after a delay; any thread calls it. Without it nothing ever rings.
@@ -28,21 +28,27 @@ class alarm {
   void rang() {
     due_ = 0;
     is_soon_.store(false, std::memory_order_relaxed);
+    is_later_.store(false, std::memory_order_relaxed);
   }
   /// Rings as soon as possible. Any thread, whatever locks it holds.
   void ring_now() const {
     if (set_) set_(std::chrono::milliseconds(0));
   }
   /// Rings in a millisecond, once for all that ask meanwhile. Any thread.
-  void ring_soon() {
-    if (set_ && !is_soon_.load(std::memory_order_relaxed) && !is_soon_.exchange(true, std::memory_order_relaxed))
-      set_(std::chrono::milliseconds(1));
-  }
+  void ring_soon() { ring_once(is_soon_, std::chrono::milliseconds(1)); }
+  /// The same, in 20 ms: for what somebody will most probably have seen to by then. To ring takes the threads that keep
+  /// the time four switches.
+  void ring_later() { ring_once(is_later_, std::chrono::milliseconds(20)); }
 
  private:
+  void ring_once(std::atomic<bool>& is_set, std::chrono::milliseconds after) {
+    if (set_ && !is_set.load(std::memory_order_relaxed) && !is_set.exchange(true, std::memory_order_relaxed))
+      set_(after);
+  }
+
   std::function<void(std::chrono::milliseconds)> set_;
   std::uint64_t due_ = 0;  // when it will ring, in ticks; 0: it is not set
-  std::atomic<bool> is_soon_{false};
+  std::atomic<bool> is_soon_{false}, is_later_{false};
 };
 
 }  // namespace troupe::detail

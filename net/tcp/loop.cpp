@@ -145,10 +145,14 @@ struct loop::inside final : control_poller {
     } catch (const std::bad_alloc&) {  // it gives its part away when something has come
     }
   }
-  // Reads the socket whose turn it is, or else has Asio look at all, until it has nothing left.
+  // Reads the socket whose turn it is, or else has Asio look at all.
   bool look() {
-    watched_socket* const next = asks_again ? nullptr : hot->next();
-    if (!next) return (asks_again = context.poll_one() != 0) && !std::exchange(is_hurried, false);
+    watched_socket* const next = calls.load(std::memory_order_relaxed) != 0 ? nullptr : hot->next();
+    if (!next) {
+      if (context.poll_one() == 0) return false;
+      hot->found_some();
+      return !std::exchange(is_hurried, false);
+    }
     const auto alive = next->shared_from_this();
     next->found = false;
     next->is_look = true;
@@ -164,6 +168,14 @@ struct loop::inside final : control_poller {
     if (lent.load(std::memory_order_seq_cst)) take_back(false);
   }
   std::uint64_t turns() const noexcept override { return own_turns.load(std::memory_order_relaxed); }
+  // Has Asio call one of the functions below, with the seat. A thread that polls is to ask it at once then.
+  void call(void (inside::*what)()) {
+    asio::post(context, [this, what] {
+      calls.fetch_sub(1, std::memory_order_relaxed);
+      (this->*what)();
+    });
+    calls.fetch_add(1, std::memory_order_relaxed);
+  }
   void run_posted() {
     std::vector<std::function<void()>> now;
     {
@@ -208,8 +220,8 @@ struct loop::inside final : control_poller {
   asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
   asio::steady_timer timer{context};
   const std::shared_ptr<hot_list> hot = std::make_shared<hot_list>();  // with the seat
-  bool asks_again = false;                                             // with the seat
   bool is_hurried = false;                                             // with the seat: a call that did nothing
+  std::atomic<int> calls{0};  // that wait in Asio's queue; below 0 for a moment
   std::mutex lock;
   bool stopped = false;
   std::vector<std::function<void()>> posted;
@@ -246,7 +258,7 @@ bool loop::post(std::function<void()> f) {
     first = inside_->posted.empty();
     inside_->posted.push_back(std::move(f));
   }
-  if (first) asio::post(inside_->context, [in = inside_.get()] { in->run_posted(); });
+  if (first) inside_->call(&inside::run_posted);
   return true;
 }
 
@@ -258,7 +270,7 @@ void loop::at(time_point when, std::function<void()> f) {
     const auto it = inside_->timed.emplace(when, std::move(f));
     earliest = it == inside_->timed.begin();
   }
-  if (earliest) asio::post(inside_->context, [in = inside_.get()] { in->arm(); });
+  if (earliest) inside_->call(&inside::arm);
 }
 
 void loop::stop() {

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -224,10 +225,10 @@ ssize_t stream::take(std::span<std::byte> to) {
   iovec pieces[] = {{to.data(), to.size()}, {saved_.data(), saved_.size()}};
   msghdr m{};
   m.msg_iov = pieces;
-  m.msg_iovlen = to_the_end ? 2 : 1;
+  m.msg_iovlen = std::size(pieces);
   ssize_t n;
   do {
-    n = ::recvmsg(socket_, &m, 0);
+    n = to_the_end ? ::recvmsg(socket_, &m, 0) : ::recv(socket_, to.data(), to.size(), 0);
   } while (n < 0 && errno == EINTR);
   if (n <= 0) return n;
   const auto got = static_cast<std::size_t>(n), here = std::min(got, to.size());

@@ -59,6 +59,16 @@ TEST_F(alarm_test, rings_now_whatever_it_is_set_for) {
   EXPECT_EQ(set, (std::vector<milliseconds>{milliseconds(11), milliseconds(0)}));
 }
 
+TEST_F(alarm_test, rings_soon_and_later_once_for_all_that_ask_until_it_has_rung) {
+  for (int i = 0; i < 3; ++i) alarm.ring_later();
+  for (int i = 0; i < 3; ++i) alarm.ring_soon();
+  EXPECT_EQ(set, (std::vector<milliseconds>{milliseconds(20), milliseconds(1)}));
+  alarm.rang();
+  alarm.ring_soon();
+  alarm.ring_later();
+  EXPECT_EQ(set, (std::vector<milliseconds>{milliseconds(20), milliseconds(1), milliseconds(1), milliseconds(20)}));
+}
+
 TEST(alarm, that_nobody_sets_never_rings) {
   troupe::detail::alarm a;
   a.ring_at(10, 0, 1);
