@@ -66,6 +66,7 @@ class group_actor final : public core_group,
   bool has_movable() const override;
   unplaced_load unplaced() const override;
   int slots_in_use() const override;
+  bool is_held_up() const override;
   void report_ended() override;
   std::size_t take_back(std::span<task_record*> room, const std::function<bool(const task_record&)>& wanted) override;
 
@@ -139,7 +140,7 @@ class group_actor final : public core_group,
   float wake_worth_ns() const { return std::clamp(wake_up_ns() / 3, 3'000.0f, 30'000.0f); }
   float wake_worth_ticks() const { return wake_worth_ns() / static_cast<float>(tick_ns_); }
   // Time for which a thread that polls the network looks away.
-  float moment_ns() const { return outside::moment_ns(wake_up_ns()); }
+  float moment_ns() const;
   std::uint64_t ticks_of(std::chrono::nanoseconds t) const {
     return static_cast<std::uint64_t>(static_cast<double>(t.count()) / tick_ns_);
   }
@@ -174,6 +175,7 @@ class group_actor final : public core_group,
   bool join_graph(worker&);
   void call_for_nodes(graph_run&);
   bool next_node(worker&, graph_run&, graph_run::hand&, std::uint32_t& node);
+  bool look_for_node(worker&, graph_run&, graph_run::hand&, std::uint32_t& node, std::uint64_t limit);
   void run_nodes(worker&, graph_run&, graph_run::hand&, bool owner);
   void finish_run(worker&, graph_run&, graph_run::hand&, bool owner);
   void await_nodes(worker&, graph_run&);

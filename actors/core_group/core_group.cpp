@@ -25,6 +25,8 @@ constexpr int rest_max = 64;
 constexpr int tiny_lookers = 2;
 // First trace lane of threads that help; workers and spares have those below.
 constexpr int helper_lanes = 900;
+// A body that is not predicted to end within so long keeps its thread from mail.
+constexpr double soon_ns = 1'000'000;
 }  // namespace
 
 group_actor::group_actor(core_group_options o, placement& p, wait_table& b, open_runs& runs, devices::device& host,
@@ -149,6 +151,13 @@ int group_actor::slots_in_use() const {
   int n = 0;
   threads_.each([&](const worker& w) { n += w.slots_in_use(); });
   return std::min(n, facts().slots);
+}
+
+bool group_actor::is_held_up() const {
+  const std::uint64_t now = ticks();
+  int n = 0;
+  threads_.each([&](const worker& w) { n += w.is_held_up(now, soon_ns / tick_ns_, tick_ns_) ? w.slots_in_use() : 0; });
+  return n >= facts().slots;
 }
 
 void group_actor::report_ended() {

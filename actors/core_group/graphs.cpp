@@ -80,7 +80,9 @@ void group_actor::call_for_nodes(graph_run& g) {
 // Takes the next node of the run for this thread, and looks for one a while. What other parts of the graph send is
 // taken in by the thread that looks: the network's own would have to wake it.
 bool group_actor::next_node(worker& self, graph_run& g, graph_run::hand& mine, std::uint32_t& node) {
-  if (!g.graph.part) return g.next(mine, node, longest_look());
+  // Where threads share cores, one that looks keeps another one from its nodes.
+  const std::uint64_t limit = placement_.active() > usable_cores_ ? spin_ticks_ : longest_look();
+  if (!g.graph.part) return g.next(mine, node, limit);
   if (g.next(mine, node, 0)) {
     if (self.network.polls)
       outside_.begins(self.network, 1,
@@ -88,14 +90,22 @@ bool group_actor::next_node(worker& self, graph_run& g, graph_run::hand& mine, s
                       ticks());
     return true;
   }
+  g.begin_look();
+  const bool found = look_for_node(self, g, mine, node, limit);
+  g.end_look();
+  if (!found && !g.is_over()) outside_.rest(self.network);
+  return found;
+}
+
+// Looks so long for a node of a part of a graph, while the thread is counted as one that does.
+bool group_actor::look_for_node(worker& self, graph_run& g, graph_run::hand& mine, std::uint32_t& node,
+                                std::uint64_t limit) {
   const std::uint64_t since = ticks();
-  for (int look = 1; ticks() - since < longest_look(); ++look) {
-    if (g.is_over()) return false;
+  for (int look = 1; !g.is_over() && ticks() - since < limit; ++look) {
     if (!outside_.poll(self.network, ticks(), since)) spin_lock::pause();
     if (g.next(mine, node, 0)) return true;
     if (look % looks_between_yields == 0) std::this_thread::yield();  // the network's own thread may need this core
   }
-  outside_.rest(self.network);
   return false;
 }
 

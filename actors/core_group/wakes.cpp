@@ -60,6 +60,8 @@ void group_actor::move_stuck(worker& self) {
   });
 }
 
+float group_actor::moment_ns() const { return outside::moment_ns(wake_up_ns(), placement_.active() < usable_cores_); }
+
 // ---- for queued tasks -----------------------------------------------------------------------------------------------
 
 // Sees to it that so many tasks, which have just been queued, are taken soon.

@@ -108,6 +108,13 @@ class worker {
   const holding& holds() const { return holds_; }
   /// The slots of the body that runs now, however short it is: none while it waits.
   int slots_in_use() const { return in_use_.load(std::memory_order_relaxed); }
+  /// True if a body runs that is not predicted to end soon, or that should have ended long ago. In ticks.
+  bool is_held_up(std::uint64_t now, double soon, double ns_per_tick) const {
+    if (holds_.slots.load(std::memory_order_relaxed) == 0) return false;
+    const double predicted = static_cast<double>(holds_.predicted_ns.load(std::memory_order_relaxed)) / ns_per_tick;
+    const auto taken = static_cast<double>(now - holds_.since.load(std::memory_order_relaxed));
+    return !(predicted > 0) || predicted > taken + soon || taken > predicted + soon;
+  }
   struct counters {
     std::atomic<std::uint64_t> tasks{0}, failed{0}, busy_ticks{0}, bytes{0};
   };

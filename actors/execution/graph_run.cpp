@@ -117,7 +117,7 @@ bool graph_run::next(hand& h, std::uint32_t& node, std::uint64_t patience) {
     count_done(h);
     if (!take(h)) {
       if (patience == 0) return false;
-      hungry_.fetch_add(1, std::memory_order_relaxed);
+      begin_look();
       const std::uint64_t since = ticks();
       bool found = false;
       look_once(h);
@@ -130,7 +130,7 @@ bool graph_run::next(hand& h, std::uint32_t& node, std::uint64_t patience) {
         }
         found = take(h);
       }
-      hungry_.fetch_sub(1, std::memory_order_relaxed);
+      end_look();
       if (h.looks) h.looks->clear();
       if (!found) return false;
     }

@@ -140,6 +140,10 @@ class graph_run {
   /// out. Any thread, until the node has ended. True if the node is ready and no thread looks for nodes.
   bool arrive(std::uint32_t node, bool fine);
 
+  /// Counts a thread as one that looks for nodes, from `begin_look` to `end_look`; `next` does so itself where it has
+  /// patience.
+  void begin_look() { hungry_.fetch_add(1, std::memory_order_relaxed); }
+  void end_look() { hungry_.fetch_sub(1, std::memory_order_relaxed); }
   /// True if a thread looks for nodes.
   bool is_awaited() const { return hungry_.load(std::memory_order_relaxed) != 0; }
   /// True if there are nodes that a thread without any could take. Sequentially consistent, as far as they are laid

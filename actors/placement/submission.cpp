@@ -19,9 +19,6 @@ namespace {
 // looks, and how often before it gives its core to others between two looks.
 constexpr double side_wait_ns = 100'000;
 constexpr int looks_max = 2'000, pauses = 200;
-
-// True if each thread of a core group that may run bodies does; of other executors always.
-bool has_bodies_only(const executor& e) { return e.slots_in_use() >= e.facts().slots || e.facts().space != host_space; }
 }  // namespace
 
 void placement::submit(task_record* t, bool inside) {
@@ -52,11 +49,11 @@ inline void placement::have_ordered(std::size_t waiting, bool inside) {
     else if (waiting == 1)
       for (executor* e : executors_.near()) e->keep_watch();
   } else if (log_ && (waiting == 1 || waiting % in_flight::look_every == 0)) {
-    // Where all threads here are in bodies, of unknown length, the task may be for another node, or another one's.
-    // Those that are not will come for the mail, if they do not begin just now what takes longer than was predicted.
+    // Where all threads here are in long bodies, the task may be for another node, or another one's. Otherwise one comes
+    // for the mail, if no body takes longer than was predicted.
     if (has_stale_mail(clock_.ticks()))
       inside ? take_turn(nullptr) : take_turn_waiting();
-    else if (std::ranges::all_of(executors_.near(), [](const executor* e) { return has_bodies_only(*e); }))
+    else if (std::ranges::all_of(executors_.near(), [](const executor* e) { return e->is_held_up(); }))
       alarm_.ring_soon();
     else
       alarm_.ring_later();

@@ -103,6 +103,9 @@ class executor {
   virtual unplaced_load unplaced() const { return {}; }
   /// Returns how many of a core group's slots have a body that runs.
   virtual int slots_in_use() const { return 0; }
+  /// True if all of a core group's slots have bodies that are not predicted to end within a millisecond: no thread that
+  /// is awake comes for mail before. Others always are: they do not look at the mail of placement.
+  virtual bool is_held_up() const { return true; }
   /// Reports the ends of tasks that a thread has kept to itself, as it may be held up. Any thread.
   virtual void report_ended() {}
   /// True if a task of that kernel could begin at once. If not, the executor prepares the kernel in advance, as soon as

@@ -202,11 +202,12 @@ group steps(const link& by, const crowd& all) {
     for (const bool recorded : {false, true})
       for (step_shape shape : shapes)
         metg.push_back(metg50([&](double body_us) -> std::optional<double> {
-          shape.iterations = static_cast<std::uint64_t>(std::max(1.0, body_us * 1000 / iteration_ns(threads)));
+          const double before = iteration_ns(threads);
+          shape.iterations = static_cast<std::uint64_t>(std::max(1.0, body_us * 1000 / before));
           shape.steps = static_cast<std::size_t>((how.quick ? 40'000 : 200'000) / (body_us + 100));
           const auto spent = who.steps(by, all, shape, recorded);
           if (!spent) return {};
-          return step_problem(shape).ideal_ns(threads) / *spent;
+          return step_problem(shape).ideal_ns(threads, (before + iteration_ns(threads)) / 2) / *spent;
         }));
     return metg;
   });

@@ -33,16 +33,18 @@ std::vector<series> all_series(const settings& how) {
   return all;
 }
 
-// Time of a whole run over that of a perfect one.
+// The time of a perfect run, with what an iteration takes in the mean of before and afterwards, over that of a whole
+// run.
 std::optional<double> efficiency(contender& who, const settings& how, step_shape shape, double body_us, bool recorded) {
-  shape.iterations = static_cast<std::uint64_t>(std::max(1.0, body_us * 1000 / iteration_ns(how.threads)));
+  const double before = iteration_ns(how.threads);
+  shape.iterations = static_cast<std::uint64_t>(std::max(1.0, body_us * 1000 / before));
   const double tasks = (how.quick ? 4'000 : 20'000) * static_cast<double>(how.threads) / (body_us + 2);
   shape.steps = std::clamp<std::size_t>(static_cast<std::size_t>(tasks) / (shape.width * shape.graphs), 20, 2'000);
   step_problem problem(shape);
   const auto spent = who.steps(problem, recorded);
   if (!spent) return {};
   if (!who.checks_itself()) problem.check();
-  return problem.ideal_ns(how.threads) / spent->nanoseconds;
+  return problem.ideal_ns(how.threads, (before + iteration_ns(how.threads)) / 2) / spent->nanoseconds;
 }
 
 figures measure(contender& who, const settings& how) {

@@ -11,7 +11,6 @@
 #include <barrier>
 #include <chrono>
 #include <cstdlib>
-#include <map>
 #include <new>
 #include <string>
 #include <thread>
@@ -130,11 +129,11 @@ void step_problem::check() const {
                        " were not what the step before had made");
 }
 
-double step_problem::ideal_ns(unsigned threads) const {
+double step_problem::ideal_ns(unsigned threads, double iteration) const {
   double iterations = 0;
   for (std::size_t step = 0; step < shape_.steps; ++step)
     for (std::size_t at = 0; at < shape_.width; ++at) iterations += static_cast<double>(iterations_of(step, at));
-  return iterations * static_cast<double>(shape_.graphs) * iteration_ns(threads) / threads;
+  return iterations * static_cast<double>(shape_.graphs) * iteration / threads;
 }
 
 std::vector<std::vector<std::uint32_t>> step_edges(const step_problem& p) {
@@ -165,10 +164,7 @@ std::vector<std::vector<std::uint32_t>> step_edges(const step_problem& p) {
 void compute_steps(std::uint64_t iterations) { sink = compute(iterations); }
 
 double iteration_ns(unsigned threads) {
-  static std::map<unsigned, double> known;
-  const auto found = known.find(threads);
-  if (found != known.end()) return found->second;
-  constexpr std::uint64_t iterations = 200'000;
+  constexpr std::uint64_t iterations = 50'000;
   double best = 0;
   for (int run = 0; run < 5; ++run) {
     // The threads read the clock themselves: the one that started them may not run before they have ended.
@@ -186,7 +182,7 @@ double iteration_ns(unsigned threads) {
     const double each = *std::ranges::max_element(took) / static_cast<double>(iterations);
     best = best == 0 ? each : std::min(best, each);
   }
-  return known[threads] = best;
+  return best;
 }
 
 }  // namespace bench

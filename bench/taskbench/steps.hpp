@@ -77,8 +77,9 @@ class step_problem {
 
   /// Iterations of the kernel in that task.
   [[nodiscard]] std::uint64_t iterations_of(std::size_t step, std::size_t at) const;
-  /// Returns how long the tasks take with all of `threads` busy and nothing lost, in nanoseconds.
-  [[nodiscard]] double ideal_ns(unsigned threads) const;
+  /// Returns how long the tasks take with all of `threads` busy and nothing lost, where an iteration takes
+  /// `iteration`; in nanoseconds.
+  [[nodiscard]] double ideal_ns(unsigned threads, double iteration) const;
 
  private:
   struct release {
@@ -99,7 +100,9 @@ std::vector<std::vector<std::uint32_t>> step_edges(const step_problem&);
 /// The kernel: so many iterations on the calling thread, which no compiler can leave out.
 void compute_steps(std::uint64_t iterations);
 
-/// Time of one iteration of the kernel with all of `threads` computing, in nanoseconds: the best of several runs.
+/// Measures the time of one iteration of the kernel with all of `threads` computing, in nanoseconds: the best of
+/// several runs of a millisecond or so. It holds for the next second: the speed of a machine that is shared changes by
+/// a factor of two from minute to minute.
 double iteration_ns(unsigned threads);
 
 }  // namespace bench

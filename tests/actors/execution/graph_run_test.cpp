@@ -337,6 +337,28 @@ TEST(graph_run, has_hands_for_any_number_of_threads) {
   for (graph_run::hand* h : hands) run.give_hand(*h);
 }
 
+TEST(graph_run, asks_for_no_thread_for_what_comes_from_elsewhere_while_one_looks) {
+  made_graph g(3, {});
+  for (replay_node& n : g.graph.nodes) n.initial = 1;
+  g.graph.roots.clear();
+  graph_run run(g.graph, 2);
+  graph_run::hand& hand = run.take_hand();
+  EXPECT_FALSE(run.is_awaited());
+  EXPECT_TRUE(run.arrive(0, true)) << "nobody looks";
+  run.begin_look();
+  EXPECT_TRUE(run.is_awaited());
+  EXPECT_FALSE(run.arrive(1, true));
+  run.end_look();
+  EXPECT_TRUE(run.arrive(2, true));
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t n = 0; run.next(hand, n, 0);) {
+    order.push_back(n);
+    run.finished(hand, n, true, wake_ticks);
+  }
+  EXPECT_EQ(order, (std::vector<std::uint32_t>{0, 1, 2}));
+  EXPECT_TRUE(run.is_over());
+}
+
 TEST(graph_run, lays_out_what_a_thread_holds) {
   made_graph g(4, {{0, 1}, {0, 2}, {0, 3}});
   graph_run run(g.graph, 2);
