@@ -16,12 +16,11 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cstdint>
-#include <cstring>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include "tests/support/state_graph.hpp"
 
 namespace {
 
@@ -93,17 +92,6 @@ struct state {
   std::array<small, tasks_max> ended{};
   small next = 0;  // the client's next task
   small lookers = 0, awake = 0, owed = 0, near = 0, lock = -1, napper = -1, watch = 0;
-  bool operator==(const state& o) const { return std::memcmp(this, &o, sizeof o) == 0; }
-};
-static_assert(sizeof(state) == threads_max * sizeof(thread) + 2 * tasks_max + 9, "bytes alone are compared");
-
-struct hash {
-  std::size_t operator()(const state& s) const {
-    std::uint64_t h = 0xcbf29ce484222325u;
-    const auto* const p = reinterpret_cast<const unsigned char*>(&s);
-    for (std::size_t i = 0; i < sizeof s; ++i) h = (h ^ p[i]) * 0x100000001b3u;
-    return h;
-  }
 };
 
 class model {
@@ -120,6 +108,7 @@ class model {
     return std::all_of(s.ended.begin(), s.ended.begin() + static_cast<std::ptrdiff_t>(set_.tasks.size()),
                        [](small e) { return e != 0; });
   }
+  static bool is_broken(const state&) { return false; }
   /// Calls `f(state)` for each state to which a step of some thread leads.
   template <class F>
   void each_step(const state& s, F&& f) const {
@@ -341,45 +330,7 @@ class model {
   const int client_;
 };
 
-struct findings {
-  std::size_t states = 0, stuck = 0;  // stuck: from which the end cannot be reached
-};
-
-findings explore(const setting& s) {
-  const model m(s);
-  std::unordered_map<state, std::uint32_t, hash> known;
-  std::vector<const state*> all;
-  std::vector<std::vector<std::uint32_t>> before;
-  std::vector<std::uint32_t> reached;
-  const auto number = [&](const state& x) {
-    const auto [place, is_new] = known.try_emplace(x, static_cast<std::uint32_t>(all.size()));
-    if (is_new) {
-      all.push_back(&place->first);
-      before.emplace_back();
-    }
-    return place->second;
-  };
-  number(m.first());
-  for (std::uint32_t i = 0; i < all.size(); ++i) {
-    if (m.is_over(*all[i])) {
-      reached.push_back(i);
-      continue;
-    }
-    m.each_step(*all[i], [&](const state& next) { before[number(next)].push_back(i); });
-  }
-  std::vector<bool> ends(all.size());
-  for (const std::uint32_t i : reached) ends[i] = true;
-  while (!reached.empty()) {
-    const std::uint32_t i = reached.back();
-    reached.pop_back();
-    for (const std::uint32_t b : before[i])
-      if (!ends[b]) {
-        ends[b] = true;
-        reached.push_back(b);
-      }
-  }
-  return {all.size(), static_cast<std::size_t>(std::count(ends.begin(), ends.end(), false))};
-}
+test::state_findings explore(const setting& s) { return test::explore_states(model(s)); }
 
 constexpr bool big = true, tiny = false;
 
@@ -402,7 +353,7 @@ std::vector<setting> programs() {
 class queued_work : public testing::TestWithParam<setting> {};
 
 TEST_P(queued_work, finds_threads_in_every_order) {
-  const findings f = explore(GetParam());
+  const test::state_findings f = explore(GetParam());
   EXPECT_EQ(f.stuck, 0u) << "of " << f.states << " states";
   EXPECT_GT(f.states, 100u);
 }
