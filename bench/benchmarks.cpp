@@ -6,6 +6,7 @@
 #include "bench/loops/rows.hpp"
 #include "bench/scheduling/rows.hpp"
 #include "bench/streams/rows.hpp"
+#include "bench/taskbench/neighbour.hpp"
 #include "bench/taskbench/rows.hpp"
 #include "cholesky.hpp"
 #include "device_benchmarks.hpp"
@@ -360,6 +361,7 @@ std::vector<group> all_groups(const settings& how) {
       if (group.name == name) group.rows.push_back(each);
   }
   groups.push_back(taskbench_group(how));
+  groups.push_back(neighbour_group());
   groups.push_back(scheduling_group(how));
   groups.push_back(loops_group(how));
   groups.push_back(stream_group(how));
