@@ -236,13 +236,15 @@ graph_run::wake_hint graph_run::finished(hand& h, std::uint32_t node, bool fine,
   if (count_down(h, n.first, n.count, fine)) held = true;
   ++h.done;
   ++h.ran;
-  if (!held || hungry_.load(std::memory_order_relaxed) != 0) {
+  const auto waiting = static_cast<int>(h.ring.size()), come = hungry_.load(std::memory_order_relaxed);
+  if (waiting <= come) {  // each that looks takes one
     h.passed_up = 0;
     return wake_hint::nothing;
   }
-  // Work that another thread could have taken over since somebody last looked for nodes is added up.
+  // Work that another thread could have taken over since enough of them last looked for nodes is added up: what waits
+  // since now, and else the node that has just ended.
   const float each = graph.node_ticks.load(std::memory_order_relaxed);
-  h.passed_up += each != 0 ? each * static_cast<float>(h.ring.size()) : wake_ticks;
+  h.passed_up += each != 0 ? each * static_cast<float>(held ? waiting - come : 1) : wake_ticks;
   if (h.passed_up < wake_ticks) return wake_hint::nothing;
   const std::uint64_t now = ticks(), called = called_.load(std::memory_order_relaxed);
   if (called != 0 && static_cast<float>(now - called) < time_to_come * wake_ticks) return wake_hint::nothing;
@@ -254,6 +256,16 @@ graph_run::wake_hint graph_run::finished(hand& h, std::uint32_t node, bool fine,
     return wake_hint::nothing;
   }
   return wake_hint::nodes_for_others;
+}
+
+bool graph_run::is_worth_another(float wake_ticks) const {
+  std::size_t n = shared_count();
+  const std::size_t count = hands_used_.load(std::memory_order_seq_cst);
+  for (std::size_t i = 0; i < count; ++i) n += hands_[i].ring.size();
+  const auto come = static_cast<std::size_t>(std::max(0, hungry_.load(std::memory_order_relaxed))) + 1;
+  if (n <= come) return false;
+  const float each = graph.node_ticks.load(std::memory_order_relaxed);
+  return each == 0 || each * static_cast<float>(n - come) >= wake_ticks;
 }
 
 void graph_run::hold(hand& h, replay_node& n) {
@@ -302,10 +314,12 @@ bool graph_run::arrive(std::uint32_t node, bool fine) {
   replay_node& n = graph.nodes[node];
   if (!fine) n.poisoned.store(true, std::memory_order_release);
   if (n.pending.fetch_sub(1, std::memory_order_acq_rel) != 1) return false;
-  const bool is_expected = is_awaited() || owner_sleeps_.load(std::memory_order_seq_cst);
   replay_node* const ready = &n;
   lay_out({&ready, 1});
-  return !is_expected;
+  // Whoever looks comes for one, and so does an owner that slept, which has been told. A thread that has just stopped
+  // looking sees the node before it sleeps.
+  const int come = hungry_.load(std::memory_order_seq_cst) + (owner_sleeps_.load(std::memory_order_seq_cst) ? 1 : 0);
+  return shared_left_.load(std::memory_order_seq_cst) > come;
 }
 
 void graph_run::leave() {

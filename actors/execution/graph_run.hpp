@@ -130,20 +130,21 @@ class graph_run {
   /// Sleeps until nodes are laid out or the run is over. One thread only.
   void await_more();
   /// Releases the successors of a node that has ended; they inherit failure along data edges. Tells whether a sleeping
-  /// thread should be woken: nobody has looked for nodes while this thread held more than `wake_ticks` of work that it
-  /// did not get to at once. A wake-up is given some times `wake_ticks` before the next one is asked for.
+  /// thread should be woken: fewer threads have looked for nodes than this one held, with more than `wake_ticks` of work
+  /// that it did not get to at once. A wake-up is given some times `wake_ticks` before the next one is asked for.
   wake_hint finished(hand&, std::uint32_t node, bool fine, float wake_ticks);
   /// Keeps the first error.
   void fail(std::exception_ptr);
   std::exception_ptr failure();
   /// Counts a node down that waits for something from another process; `fine`: that has come, else the node is left
-  /// out. Any thread, until the node has ended. True if the node is ready and no thread looks for nodes.
+  /// out. Any thread, until the node has ended. True if the node is ready and more are laid out than there are threads
+  /// that come for one: those that look, and the owner if it sleeps.
   bool arrive(std::uint32_t node, bool fine);
 
   /// Counts a thread as one that looks for nodes, from `begin_look` to `end_look`; `next` does so itself where it has
   /// patience.
   void begin_look() { hungry_.fetch_add(1, std::memory_order_relaxed); }
-  void end_look() { hungry_.fetch_sub(1, std::memory_order_relaxed); }
+  void end_look() { hungry_.fetch_sub(1, std::memory_order_seq_cst); }
   /// True if a thread looks for nodes.
   bool is_awaited() const { return hungry_.load(std::memory_order_relaxed) != 0; }
   /// True if there are nodes that a thread without any could take. Sequentially consistent, as far as they are laid
@@ -153,6 +154,9 @@ class graph_run {
   std::size_t shared_count() const {
     return static_cast<std::size_t>(std::max<std::int64_t>(0, shared_left_.load(std::memory_order_relaxed)));
   }
+  /// True if there are nodes beyond those that the calling thread and all that look will take first, and they are worth
+  /// a wake-up. For a thread that has just been woken, before it takes one.
+  bool is_worth_another(float wake_ticks) const;
   /// Counts a thread in that takes part beside the owner; `leave` counts it out.
   void join() { helpers_.fetch_add(1, std::memory_order_acq_rel); }
   void leave();

@@ -337,7 +337,7 @@ TEST(graph_run, has_hands_for_any_number_of_threads) {
   for (graph_run::hand* h : hands) run.give_hand(*h);
 }
 
-TEST(graph_run, asks_for_no_thread_for_what_comes_from_elsewhere_while_one_looks) {
+TEST(graph_run, asks_for_a_thread_for_each_that_comes_from_elsewhere_beyond_those_that_look) {
   made_graph g(3, {});
   for (replay_node& n : g.graph.nodes) n.initial = 1;
   g.graph.roots.clear();
@@ -345,17 +345,21 @@ TEST(graph_run, asks_for_no_thread_for_what_comes_from_elsewhere_while_one_looks
   graph_run::hand& hand = run.take_hand();
   EXPECT_FALSE(run.is_awaited());
   EXPECT_TRUE(run.arrive(0, true)) << "nobody looks";
+  std::uint32_t n = 7;
+  ASSERT_TRUE(run.next(hand, n, 0));
+  EXPECT_EQ(n, 0u);
+  run.finished(hand, n, true, wake_ticks);
   run.begin_look();
   EXPECT_TRUE(run.is_awaited());
-  EXPECT_FALSE(run.arrive(1, true));
+  EXPECT_FALSE(run.arrive(1, true)) << "the thread that looks comes for it";
+  EXPECT_TRUE(run.arrive(2, true)) << "and not for this one";
   run.end_look();
-  EXPECT_TRUE(run.arrive(2, true));
-  std::vector<std::uint32_t> order;
-  for (std::uint32_t n = 0; run.next(hand, n, 0);) {
-    order.push_back(n);
+  for (std::uint32_t expected : {1u, 2u}) {
+    ASSERT_TRUE(run.next(hand, n, 0));
+    EXPECT_EQ(n, expected);
     run.finished(hand, n, true, wake_ticks);
   }
-  EXPECT_EQ(order, (std::vector<std::uint32_t>{0, 1, 2}));
+  EXPECT_FALSE(run.next(hand, n, 0));
   EXPECT_TRUE(run.is_over());
 }
 

@@ -1,0 +1,65 @@
+// What this file is for: calls of a recorded graph that one call makes ready together run side by side.
+// SPDX-FileCopyrightText: the troupe authors
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <ostream>
+#include <vector>
+
+#include <troupe/troupe.hpp>
+
+#include "gates.hpp"
+
+namespace {
+
+using namespace troupe;
+using namespace std::chrono_literals;
+
+struct setting {
+  int threads;
+  std::chrono::microseconds spin;
+};
+std::ostream& operator<<(std::ostream& out, const setting& s) {
+  return out << s.threads << " threads that look for " << s.spin.count() << " us";
+}
+
+class fan_out : public testing::TestWithParam<setting> {};
+
+TEST_P(fan_out, wakes_a_thread_for_each_call) {
+  options o;
+  o.threads = GetParam().threads;
+  o.spin = GetParam().spin;
+  runtime rt(o);
+  std::shared_ptr<test::meeting> all_of_them;
+  std::atomic<int> alone{0};
+  auto x = rt.filled<int>({4}, tiles(4), 0);
+  std::vector<array<int, 1>> y;
+  for (int i = 0; i < o.threads; ++i) y.push_back(rt.filled<int>({4}, tiles(4), 0));
+  const graph g = rt.record([&](recorder& r) {
+    r.spawn([](view<int, 1> a) { ++a(0); }, update(x));
+    for (auto& each : y)
+      r.spawn(
+          [&](view<const int, 1> a, view<int, 1> b) {
+            if (!all_of_them->arrive_and_wait()) ++alone;
+            b(0) += a(0);
+          },
+          read(x), update(each));
+  });
+  int sum = 0;
+  for (int run = 1; run <= 20 && alone == 0; ++run) {
+    all_of_them = std::make_shared<test::meeting>(o.threads);
+    rt.run(g).get();
+    sum += run;
+  }
+  EXPECT_EQ(alone, 0) << "calls waited in vain for others, which were ready, to begin";
+  for (auto& each : y) EXPECT_EQ(each.read()(0), sum);
+}
+
+INSTANTIATE_TEST_SUITE_P(threads, fan_out,
+                         testing::Values(setting{2, 0us}, setting{4, 20us}, setting{8, 0us}, setting{8, 20us},
+                                         setting{8, 5000us}, setting{16, 20us}));
+
+}  // namespace
