@@ -246,10 +246,10 @@ graph_run::wake_hint graph_run::finished(hand& h, std::uint32_t node, bool fine,
   const float each = graph.node_ticks.load(std::memory_order_relaxed);
   h.passed_up += each != 0 ? each * static_cast<float>(held ? waiting - come : 1) : wake_ticks;
   if (h.passed_up < wake_ticks) return wake_hint::nothing;
+  h.passed_up = 0;
   const std::uint64_t now = ticks(), called = called_.load(std::memory_order_relaxed);
   if (called != 0 && static_cast<float>(now - called) < time_to_come * wake_ticks) return wake_hint::nothing;
   called_.store(now, std::memory_order_relaxed);
-  h.passed_up = 0;
   if (owner_sleeps_.load(std::memory_order_seq_cst)) {
     { std::lock_guard hold(sleep_lock_); }
     wake_.notify_all();
