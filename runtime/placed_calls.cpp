@@ -100,7 +100,7 @@ class call_placer {
       if (const access& x = t.accesses[a]; !x.array) wait_for(t, i, *x.task);
   }
 
-  // ---- reductions -----------------------------------------------------------------------------------------------------
+  // ---- reductions ---------------------------------------------------------------------------------------------------
 
   // Adds what the call reduces into to its pieces.
   void reduce(const task_record& t, std::size_t i, int number, logic::cut_call& c) {

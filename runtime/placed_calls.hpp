@@ -57,8 +57,8 @@ class placed_calls {
 };
 
 /// Gives each call of a recording its part: that of the node which its scope names; of several, the one that wrote most
-/// of what it changes, else this node's. Adds parts and members to the graph, and narrows `split_graph::here`. Throws as
-/// `split` does.
+/// of what it changes, else this node's. Adds parts and members to the graph, and narrows `split_graph::here`. Throws
+/// as `split` does.
 placed_calls place_calls(engine&, recording&, split_graph&);
 
 /// "recorded call 3, 'name', of a graph over several nodes".

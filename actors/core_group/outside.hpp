@@ -23,8 +23,8 @@ class outside {
   /// Returns for how long a thread that polls looks away, where a wake-up takes so long. To call the network's own
   /// thread and to ask it for its part again takes several, in which nobody computes on a core that both share; whoever
   /// waits for an answer of this node waits for so long, or for two leases (net/tcp/loop.cpp) if a body takes longer
-  /// than it was thought to. Where no core is idle the network's own thread would have to share one, before the body and
-  /// after it.
+  /// than it was thought to. Where no core is idle the network's own thread would have to share one, before the body
+  /// and after it.
   static constexpr float moment_ns(float wake_up_ns, bool has_idle_core) {
     return std::clamp(16 * wake_up_ns, has_idle_core ? 50'000.0f : 250'000.0f, 1'000'000.0f);
   }

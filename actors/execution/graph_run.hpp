@@ -130,8 +130,8 @@ class graph_run {
   /// Sleeps until nodes are laid out or the run is over. One thread only.
   void await_more();
   /// Releases the successors of a node that has ended; they inherit failure along data edges. Tells whether a sleeping
-  /// thread should be woken: fewer threads have looked for nodes than this one held, with more than `wake_ticks` of work
-  /// that it did not get to at once. A wake-up is given some times `wake_ticks` before the next one is asked for.
+  /// thread should be woken: fewer threads have looked for nodes than this one held, with more than `wake_ticks` of
+  /// work that it did not get to at once. A wake-up is given some times `wake_ticks` before the next one is asked for.
   wake_hint finished(hand&, std::uint32_t node, bool fine, float wake_ticks);
   /// Keeps the first error.
   void fail(std::exception_ptr);

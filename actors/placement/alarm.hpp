@@ -12,7 +12,8 @@
 namespace troupe::detail {
 
 /// An alarm that is set for the earliest of all points in time that were asked for. With placement's turn only, but
-/// `ring_now`, `ring_soon` and `ring_later`. An alarm that is not needed any more rings all the same; placement looks what is due.
+/// `ring_now`, `ring_soon` and `ring_later`. An alarm that is not needed any more rings all the same; placement looks
+/// what is due.
 class alarm {
  public:
   /// `set` has placement called after a delay; any thread calls it. Without it nothing ever rings.

@@ -49,8 +49,8 @@ inline void placement::have_ordered(std::size_t waiting, bool inside) {
     else if (waiting == 1)
       for (executor* e : executors_.near()) e->keep_watch();
   } else if (log_ && (waiting == 1 || waiting % in_flight::look_every == 0)) {
-    // Where all threads here are in long bodies, the task may be for another node, or another one's. Otherwise one comes
-    // for the mail, if no body takes longer than was predicted.
+    // Where all threads here are in long bodies, the task may be for another node, or another one's. Otherwise one
+    // comes for the mail, if no body takes longer than was predicted.
     if (has_stale_mail(clock_.ticks()))
       inside ? take_turn(nullptr) : take_turn_waiting();
     else if (std::ranges::all_of(executors_.near(), [](const executor* e) { return e->is_held_up(); }))

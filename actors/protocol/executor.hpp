@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Placement -> executor: run_tasks, run_released, after_turn, save, wake_one, keep_watch, take_back, recall. Executor -> placement:
-// placement::report_done, report_returned; an executor that runs dry looks for placement's mail. None of these blocks
-// but start.
+// Placement -> executor: run_tasks, run_released, after_turn, save, wake_one, keep_watch, take_back, recall. Executor
+// -> placement: placement::report_done, report_returned; an executor that runs dry looks for placement's mail. None of
+// these blocks but start.
 #pragma once
 
 #include <cstddef>

@@ -20,9 +20,9 @@ struct state_findings {
   std::size_t broken = 0;  ///< states that must not be
 };
 
-/// Visits all states that can be reached, of which the bytes alone are compared. A model has `first()`; `is_over(state)`;
-/// `is_broken(state)`; and `each_step(state, f)`, which calls `f(next state)` for each step that some thread can take.
-/// From a state that is over or broken no step is taken.
+/// Visits all states that can be reached, of which the bytes alone are compared. A model has `first()`;
+/// `is_over(state)`; `is_broken(state)`; and `each_step(state, f)`, which calls `f(next state)` for each step that some
+/// thread can take. From a state that is over or broken no step is taken.
 template <class Model>
 state_findings explore_states(const Model& m) {
   using state = decltype(m.first());

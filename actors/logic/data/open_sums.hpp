@@ -1,4 +1,4 @@
-// What this file is for: reductions into tiles by several parts of a graph: what partials are filled, and added at home.
+// What this file is for: reductions into tiles by parts of a graph: what of partials is filled, and added at home.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
@@ -15,9 +15,9 @@
 
 namespace troupe::logic {
 
-/// The reductions of a recording that have not been added up, in its order. A tile has a home, one of the parts. Calls of
-/// another part reduce into a partial of their own: it is filled before the first of them, and added at home before the
-/// tile is used in another way. Parts are numbers. One thread.
+/// The reductions of a recording that have not been added up, in its order. A tile has a home, one of the parts. Calls
+/// of another part reduce into a partial of their own: it is filled before the first of them, and added at home before
+/// the tile is used in another way. Parts are numbers. One thread.
 class open_sums {
  public:
   using tile_key = std::pair<std::uint32_t, std::uint32_t>;  // array, tile
