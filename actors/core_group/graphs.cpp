@@ -52,7 +52,7 @@ bool group_actor::join_graph(worker& self) {
   graph_run::hand* const mine = runs_.join(options_.facts.id);
   if (!mine) return false;
   graph_run* const g = mine->run;
-  // Whoever has come sees to it that the next one does: one thread may have made nodes for many ready.
+  // A thread that has come sees to it that the next one does: one thread may have made nodes for many ready.
   if (parking_.sleepers() == 0)
     runs_.call_others(*g, options_.facts.id, 1);
   else if (g->is_worth_another(wake_worth_ticks()))

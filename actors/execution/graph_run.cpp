@@ -316,7 +316,7 @@ bool graph_run::arrive(std::uint32_t node, bool fine) {
   if (n.pending.fetch_sub(1, std::memory_order_acq_rel) != 1) return false;
   replay_node* const ready = &n;
   lay_out({&ready, 1});
-  // Whoever looks comes for one, and so does an owner that slept, which has been told. A thread that has just stopped
+  // A thread that looks comes for one, and so does an owner that slept, which has been told. One that has just stopped
   // looking sees the node before it sleeps.
   const int come = hungry_.load(std::memory_order_seq_cst) + (owner_sleeps_.load(std::memory_order_seq_cst) ? 1 : 0);
   return shared_left_.load(std::memory_order_seq_cst) > come;

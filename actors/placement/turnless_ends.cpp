@@ -130,9 +130,10 @@ std::size_t turnless_ends::retire(std::span<task_record* const> tasks, task_reco
       s.fresh_count = 0;
       turns_.note_held(s.held);
     }
+    s.sums[group].predicted_ns += sum.predicted_ns;
+    s.sums[group].measured_ns += sum.measured_ns;
     note_references(mine);
   }
-  s.add(sum, group);
   end(over);
   // Gates have not been submitted.
   if (const std::size_t counted = tasks.size() - n - referred - gates; counted != 0)

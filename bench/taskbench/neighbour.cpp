@@ -1,4 +1,4 @@
-// What is left of a machine's cores to each contender while one thread of another process computes without a pause.
+// Steps of each contender while one thread of another process computes without a pause.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include "neighbour.hpp"

@@ -39,7 +39,7 @@ class open_sums {
   box_list fill(const tile_key&, std::uint32_t part, const box4&);
   /// Some tile with an open sum; nothing: there is none.
   std::optional<tile_key> any() const { return sums_.empty() ? std::nullopt : std::optional(sums_.begin()->first); }
-  /// What is left to do for a tile whose sum is ended.
+  /// The end of a tile's sum: where to add, and what.
   struct ended {
     std::uint32_t home = 0;
     std::vector<addend> addends;  ///< by part

@@ -128,7 +128,7 @@ class model {
   void each_step(const state& s, F&& f) const {
     for (int i = 0; i <= arriver_; ++i)
       steps_of(s, i, [&](state n) {
-        // Whoever is in the run, or handles a message for it, reads and writes what it consists of.
+        // A thread in the run, or one that handles a message for it, reads and writes what it consists of.
         const thread& t = s.threads[u(i)];
         const bool is_in = i == arriver_ ? t.pc != at::begins && t.pc != at::gone : t.has_joined != 0;
         if (s.is_left && is_in) n.is_broken = 1;
