@@ -209,6 +209,7 @@ void engine::add_groups() {
   std::vector<int> cores;
   if (options_.bind_threads) cores = devices::usable_cores();
   const int usable = devices::usable_core_count();
+  const double quota = around_.core_quota ? around_.core_quota() : devices::core_quota();
   int given = 0;
   for (int g = 0; g < options_.core_groups; ++g) {
     core_group_options c;
@@ -219,6 +220,7 @@ void engine::add_groups() {
       c.cores.push_back(cores[static_cast<std::size_t>(given + i) % cores.size()]);
     given += c.facts.slots;
     c.usable_cores = usable;
+    c.core_quota = quota;
     c.spin = options_.spin;
     if (!options_.cluster.cluster_name.empty()) c.spin = std::max(options_.spin, options_.cluster.spin);
     c.spare_threads_max = options_.spare_threads_max;

@@ -13,9 +13,11 @@
 
 namespace troupe::detail {
 
-/// Parts of the world that a runtime uses. Empty members: the machine's. A simulation provides all of them.
+/// Parts of the world that a runtime uses. Empty members: the machine's. A simulation provides all that it has need of.
 struct runtime_environment {
   runtime_clock clock{};
+  /// Returns the CPU quota of this process, in cores; 0: there is none.
+  std::function<double()> core_quota{};
   /// Makes a core group; the runtime then has no background services: no traces, and idle memory is kept.
   std::function<std::shared_ptr<core_group>(core_group_options, placement&, wait_table&, runtime_state&)> make_cores{};
   std::function<std::unique_ptr<net::transport>(net::transport_options)> make_transport{};

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -14,8 +15,10 @@
 
 #include "actors/execution/call_values.hpp"
 #include "actors/execution/graph_nodes.hpp"
+#include "actors/logic/data/assembly.hpp"
 #include "actors/logic/data/box_list.hpp"
 #include "actors/logic/data/graph_cut.hpp"
+#include "actors/logic/data/recorded_effect.hpp"
 #include "actors/logic/data/reduction_operators.hpp"
 #include "actors/memory/runtime_state.hpp"
 #include "actors/placement/placement.hpp"
@@ -92,16 +95,35 @@ class definer {
   struct tile_use {
     bool outside_read = false, changes = false;
     logic::box_list unwritten;  // by the part so far
+    logic::recorded_effect read;
+
+    // Returns the boxes that are read of a tile that no call writes, if they are better brought than the tile.
+    logic::box_list boxes_read(const array_core& a, std::uint32_t tile) const {
+      const box4 all = a.tile_box(tile);
+      logic::box_list boxes = read.of({}, all).read;
+      if (boxes.size() > boxes_max || logic::fetches_whole(static_cast<std::uint64_t>(logic::volume(boxes)),
+                                                           static_cast<std::uint64_t>(all.volume())))
+        boxes.clear();
+      return boxes;
+    }
   };
+  static constexpr std::size_t boxes_max = 8;                // of a tile: each is an access of a run
   using tile_key = std::pair<std::uint32_t, std::uint32_t>;  // array, tile
+  /// A tile that the task of a run holds, or a box of it that the task reads.
+  struct held_tile {
+    tile_key tile;
+    std::optional<box4> box;
+  };
 
   void note(std::map<tile_key, tile_use>& uses, const logic::cut_piece& p) const {
     const auto [it, is_new] = uses.try_emplace({p.array, p.tile});
     tile_use& u = it->second;
     if (is_new) u.unwritten.push_back(placed_.arrays[p.array]->tile_box(p.tile));
-    if (p.reads)
+    if (p.reads) {
       u.outside_read =
           u.outside_read || std::ranges::any_of(u.unwritten, [&](const box4& b) { return logic::overlap(b, p.where); });
+      u.read.read(p.where, placed_.arrays[p.array]->tile_box(p.tile));
+    }
     if (!p.writes) return;
     u.changes = true;
     u.unwritten = logic::without(u.unwritten, p.where);
@@ -127,7 +149,7 @@ class definer {
     split_graph::part& to = graph_.parts[p];
     to.is_empty = false;
     to.name = std::make_shared<part_name>(part_name{graph_.members[0], graph_.number, p, graph_.members});
-    std::vector<tile_key> bound;
+    std::vector<held_tile> bound;
     std::map<std::uint32_t, std::uint32_t> local;  // numbers of arrays in the part
     for (const step& s : steps_[p])
       if (!s.is_crossing && placed_.tasks[s.number]) {  // also of those of which a call sees an empty box only
@@ -150,16 +172,28 @@ class definer {
       }
       access x;
       x.array = &a;
-      x.tile = key.second;
+      const auto hold = [&](std::optional<box4> box) {
+        x.worker = static_cast<std::uint16_t>(box ? extent_of::box : extent_of::tile);
+        x.tile = box ? static_cast<std::uint32_t>(to.boxes.size()) : key.second;
+        if (box) to.boxes.push_back(*box);
+        retain(&a);
+        to.touched.push_back(x);
+        bound.push_back({key, box});
+      };
+      if (const logic::box_list boxes =
+              home || (p == 0 && a.spec.adopted) ? logic::box_list{} : use.boxes_read(a, key.second);
+          !boxes.empty()) {
+        x.mode = access_mode::read;
+        for (const box4& b : boxes) hold(b);
+        continue;
+      }
       x.mode = !home                                        ? access_mode::read
                : use.outside_read || !use.unwritten.empty() ? access_mode::update
                                                             : access_mode::write;
       // Parts of it are written and the rest is left as it is, whether somebody has written that or not.
       if (x.mode == access_mode::update && !use.outside_read) x.link = link_mode::order;
-      retain(&a);
-      to.touched.push_back(x);
+      hold(std::nullopt);
       to.has_home = to.has_home || home;
-      bound.push_back(key);
     }
     if (to.touched.size() > 60'000)
       throw error(errc::not_supported, "a part of the graph holds more than 60000 tiles: use larger tiles");
@@ -167,7 +201,7 @@ class definer {
   }
 
   // Builds this node's part of the recorded tasks themselves.
-  void build_here(const std::vector<tile_key>& bound, const std::map<std::uint32_t, std::uint32_t>& local) {
+  void build_here(const std::vector<held_tile>& bound, const std::map<std::uint32_t, std::uint32_t>& local) {
     std::vector<array_core*> shadows(local.size());
     struct releaser {
       std::vector<array_core*>& all;
@@ -186,7 +220,7 @@ class definer {
       shadows[number] = new_array(engine_, std::move(s));
     }
     std::vector<graph_part::bound_tile> tiles;
-    for (const tile_key& k : bound) tiles.push_back({shadows[local.at(k.first)], k.second});
+    for (const held_tile& h : bound) tiles.push_back({shadows[local.at(h.tile.first)], h.tile.second, h.box});
     auto part = std::make_unique<graph_part>(*graph_.parts[0].name, nodes_.parts().exit(), shadows, std::move(tiles));
     give_back.armed = false;
     const auto shadow = [&](std::uint32_t array) { return shadows[local.at(array)]; };
@@ -261,7 +295,7 @@ class definer {
     std::erase_if(recorded_.tasks, [&](const task_record* t) { return taken.contains(t); });
   }
 
-  void define_there(std::uint32_t p, const std::vector<tile_key>& bound,
+  void define_there(std::uint32_t p, const std::vector<held_tile>& bound,
                     const std::map<std::uint32_t, std::uint32_t>& local) {
     wire::graph_definition d;
     d.graph = graph_.number;
@@ -272,7 +306,7 @@ class definer {
       const array_spec& s = placed_.arrays[array]->spec;
       d.arrays[number] = {number, s.rank, s.size, s.tile, s.element, s.align, s.name};
     }
-    for (const tile_key& k : bound) d.bound.push_back({local.at(k.first), k.second});
+    for (const held_tile& h : bound) d.bound.push_back({local.at(h.tile.first), h.tile.second, h.box});
     for (const step& s : steps_[p]) d.steps.push_back(step_there(p, s, local));
     if_it_is_there(graph_.parts[p].host,
                    [&] { nodes_.parts().define(graph_.members[p], graph_.number, wire::frames_of(d)); });

@@ -34,7 +34,8 @@ struct split_graph {
     bool is_empty = true;        // it has no call: no task runs it
     std::shared_ptr<const part_name> name;
     std::shared_ptr<recorded_graph> here;  // null: the part is on another node
-    std::vector<access> touched{};         // tiles that a run of it holds; each with a reference of its array
+    std::vector<access> touched{};         // what a run of it holds, as recorded_graph has it; with references
+    std::vector<logic::box4> boxes{};      // of these
     bool has_home = false;                 // it changes some of them
     task_record* last = nullptr;           // its newest run, with a reference; where it has no tile at home
   };

@@ -134,7 +134,16 @@ future<void> run(engine& e, const task_options& options, const std::shared_ptr<s
     task_record* const last = part.has_home ? nullptr : part.last;
     const std::size_t links = (earlier != nullptr) + (last != nullptr);
     if (part.touched.size() + links > task_record::inline_accesses) size_accesses(*t, part.touched.size() + links);
-    for (const access& x : part.touched) t->accesses[t->access_count++] = x;
+    for (const access& x : part.touched) {
+      access& to = t->accesses[t->access_count];
+      if (static_cast<extent_of>(x.worker) == extent_of::box) {
+        const logic::box4& b = part.boxes[x.tile];
+        describe(e, to, *x.array, x.mode, b.lo, b.hi, {}, x.array->spec.size, border::refuse, nullptr, 0, nullptr);
+      } else {
+        to = x;
+      }
+      ++t->access_count;
+    }
     if (earlier) add_link(*t, *earlier);
     if (last) add_link(*t, *last);
   }

@@ -117,8 +117,6 @@ class group_actor final : public core_group,
   static constexpr std::uint64_t threads_held_up = 3;
   // Wake-ups that it takes to give the network's part back, to be woken when something comes, and to get it again.
   static constexpr std::uint64_t wakes_of_network = 5;
-  // Time that a wake-up is thought to take before one was measured.
-  static constexpr std::chrono::nanoseconds usual_wake_up = std::chrono::microseconds(30);
   // A thread that looks for work and has not run for so long waits for its core.
   static constexpr std::chrono::nanoseconds stuck = std::chrono::microseconds(50);
   // Looks in vain for a node of a graph, and for what comes over the network, after which a thread gives its core away.
@@ -155,6 +153,7 @@ class group_actor final : public core_group,
   void call_threads(std::size_t queued, attention);
   void call_threads_for_one(std::size_t number, attention);
   void call_sleepers(std::size_t queued, attention, float stealable_ns);
+  std::size_t number_of_lookers() const;
   void owe_wake_ups(std::size_t threads);
   void wake_owed();
 
@@ -173,6 +172,8 @@ class group_actor final : public core_group,
 
   // ---- graphs.cpp
   bool join_graph(worker&);
+  void open_run(graph_run&, const logic::executor_set& scope);
+  void call_missing(graph_run&);
   void call_for_nodes(graph_run&);
   bool next_node(worker&, graph_run&, graph_run::hand&, std::uint32_t& node);
   bool look_for_node(worker&, graph_run&, graph_run::hand&, std::uint32_t& node, std::uint64_t limit);
@@ -203,6 +204,7 @@ class group_actor final : public core_group,
   bool is_worth_looking() const;
   bool looks_on(worker&);
   bool stops_looking(worker&);
+  bool is_over_quota() const;
 
   const core_group_options options_;
   placement& placement_;
@@ -212,7 +214,8 @@ class group_actor final : public core_group,
   const double tick_ns_;
   const std::uint64_t spin_ticks_;
   const int usable_cores_;
-  const bool may_move_;  // threads to other cores
+  const double core_quota_;  // 0: none
+  const bool may_move_;      // threads to other cores
   const std::uint64_t stuck_ticks_;
   std::atomic<bool> stopping_{false};
   const workplace workplace_;

@@ -39,6 +39,7 @@ group_actor::group_actor(core_group_options o, placement& p, wait_table& b, open
       tick_ns_(ns_per_tick()),
       spin_ticks_(static_cast<std::uint64_t>(static_cast<double>(options_.spin.count()) / tick_ns_)),
       usable_cores_(options_.usable_cores != 0 ? options_.usable_cores : options_.facts.slots),
+      core_quota_(options_.core_quota),
       may_move_(options_.cores.empty() && usable_cores_ > 1),
       stuck_ticks_(ticks_of(stuck)),
       workplace_{this,
@@ -55,7 +56,7 @@ group_actor::group_actor(core_group_options o, placement& p, wait_table& b, open
           workplace_, [this](worker& w, bool helps) { open_lane(w, helps); },
           [this](std::shared_ptr<worker> w) { return main_of(std::move(w)); }),
       queue_(options_.facts.slots),
-      parking_(options_.facts.slots, options_.spare_threads_max, *this, ticks_of(usual_wake_up)),
+      parking_(options_.facts.slots, options_.spare_threads_max, *this, ticks_of(devices::wake_up_time())),
       trial_(ticks_of(tiny)),
       outside_(ticks_of(network_patience), ticks_of(network_pause)),
       passers_(tick_ns_) {
@@ -228,6 +229,9 @@ bool group_actor::is_worth_looking() const {
          runs_.any(options_.facts.id) || placement_.is_work_elsewhere(this);
 }
 
+// True if more threads are awake than the quota has cores. Who looks then spends time that others compute with.
+bool group_actor::is_over_quota() const { return core_quota_ != 0 && placement_.active() > core_quota_; }
+
 // Looks for work a little longer; false: the thread has looked long enough. The thread that ran dry last looks in any
 // case, as its caches are warm. Others do if that is cheaper than a wake-up, and if all that are awake have a core: the
 // latest waits of a thread that does were short, mostly, so that it may look longer.
@@ -246,14 +250,14 @@ bool group_actor::looks_on(worker& self) {
       are_tiny_.load(std::memory_order_relaxed) && lookers_.load(std::memory_order_relaxed) > tiny_lookers;
   // The next run of a recorded graph wakes as many threads as it needs, for which those that look have to make room.
   const auto patience = [&] {
-    if (are_enough || placement_.active() > usable_cores_) return std::uint64_t{0};
+    if (are_enough || placement_.active() > usable_cores_ || is_over_quota()) return std::uint64_t{0};
     const std::uint64_t wake_up = parking_.wake_up();
     const std::uint64_t for_work = self.search.ran_graph ? self.search.brief.looks_for(wake_up)
                                                          : self.search.patience.looks_for(threads_held_up * wake_up);
     // To sleep, and go on with what comes next, takes this thread and the network's own to each other and back.
     return self.network.polls ? std::max(for_work, std::min(longest_look(), wakes_of_network * wake_up)) : for_work;
   };
-  const std::uint64_t limit = std::max(is_last ? spin_ticks_ : 0, patience());
+  const std::uint64_t limit = std::max(is_last && !is_over_quota() ? spin_ticks_ : 0, patience());
   if (now - self.search.looks_since >= limit) return false;
   if (outside_.poll(self.network, now, self.search.looks_since)) {
     self.search.looks_since = ticks();  // more may come
@@ -280,7 +284,8 @@ bool group_actor::stops_looking(worker& self) {
   self.search.looks_since = 0;
   lookers_.fetch_sub(1, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // a thread that queues work reads the count afterwards
-  return stopping_.load(std::memory_order_relaxed) || queue_.stealable_ns() < wake_worth_ns();
+  if (stopping_.load(std::memory_order_relaxed)) return true;
+  return queue_.stealable_ns() < wake_worth_ns() && !runs_.has_nodes(options_.facts.id, false);
 }
 
 void group_actor::open_lane(worker& w, bool helps) {

@@ -42,6 +42,7 @@ struct core_group_options {
   executor_facts facts;
   std::vector<int> cores;  // cores that the workers are bound to; empty: no binding
   int usable_cores = 0;    // cores that the threads of this process may use at a time; 0: as many as slots
+  double core_quota = 0;   // cores that they get at most, by the quota of a cgroup; 0: there is none
   std::chrono::nanoseconds spin{};
   int spare_threads_max = 0;
   trace_sink* sink = nullptr;

@@ -25,12 +25,8 @@ std::exception_ptr group_actor::run_graph(worker& self, task_record& t) {
       const std::exception_ptr why = std::current_exception();
       return task_error(t, options_.facts.name, 1, why, failure_code(why));
     }
-  runs_.open(g, options_.facts.id, t.extra->executors);
   self.system_thread.store(devices::current_thread(), std::memory_order_relaxed);
-  const auto slots = static_cast<std::size_t>(options_.facts.slots);
-  const std::size_t ready = g.shared_count();
-  wake(std::min(slots - 1, ready), parking::nearness::far);
-  if (ready > slots) runs_.call_others(g, options_.facts.id, ready - slots);
+  open_run(g, t.extra->executors);
   const auto finish = [&] {
     runs_.close(g);
     g.wait_for_helpers();
@@ -47,16 +43,27 @@ std::exception_ptr group_actor::run_graph(worker& self, task_record& t) {
   return run_error(t, g.error);
 }
 
+// Opens a run to other threads, and wakes some for the nodes with which it begins, but the one that its owner takes and
+// those for threads that look. One that stops looking sees the run, which is open.
+void group_actor::open_run(graph_run& g, const logic::executor_set& scope) {
+  const std::size_t ready = g.shared_count(), for_others = ready > 1 ? ready - 1 : 0;
+  const std::size_t here = std::min(static_cast<std::size_t>(options_.facts.slots) - 1, for_others);
+  const std::size_t elsewhere = std::min(parking::wakes_of_one, for_others - here);
+  if (for_others != 0) g.note_called(here + elsewhere);
+  runs_.open(g, options_.facts.id, scope);
+  if (for_others == 0) return;
+  g.begin_look();
+  if (const std::size_t look = number_of_lookers(); here > look) wake(here - look, parking::nearness::far);
+  if (elsewhere != 0) runs_.call_others(g, options_.facts.id, elsewhere);
+  g.end_look();
+}
+
 // Takes part in a run that has nodes for others; false: there is none.
 bool group_actor::join_graph(worker& self) {
   graph_run::hand* const mine = runs_.join(options_.facts.id);
   if (!mine) return false;
   graph_run* const g = mine->run;
-  // A thread that has come sees to it that the next one does: one thread may have made nodes for many ready.
-  if (parking_.sleepers() == 0)
-    runs_.call_others(*g, options_.facts.id, 1);
-  else if (g->is_worth_another(wake_worth_ticks()))
-    wake(1, parking::nearness::far);
+  call_missing(*g);
   found_work(self);
   outside_.rest(self.network);
   const auto leave = [&] {
@@ -73,6 +80,18 @@ bool group_actor::join_graph(worker& self) {
   return true;
 }
 
+// Wakes threads that are missing beside this one, which has just come, or come back, and is about to take a node: one
+// thread may have made nodes for many ready, and has called one other.
+void group_actor::call_missing(graph_run& g) {
+  g.begin_look();
+  const auto here = static_cast<std::size_t>(parking_.sleepers());
+  if (const std::size_t more = g.call_more(wake_worth_ticks(), here + parking::wakes_of_one); more != 0) {
+    wake(std::min(more, here), parking::nearness::far);
+    if (more > here) runs_.call_others(g, options_.facts.id, more - here);
+  }
+  g.end_look();
+}
+
 // Wakes a thread for nodes that nobody comes for: one of this group, else of another one in the run's scope.
 void group_actor::call_for_nodes(graph_run& g) {
   if (parking_.sleepers() != 0)
@@ -85,7 +104,7 @@ void group_actor::call_for_nodes(graph_run& g) {
 // taken in by the thread that looks: the network's own would have to wake it.
 bool group_actor::next_node(worker& self, graph_run& g, graph_run::hand& mine, std::uint32_t& node) {
   // Where threads share cores, one that looks keeps another one from its nodes.
-  const std::uint64_t limit = placement_.active() > usable_cores_ ? spin_ticks_ : longest_look();
+  const std::uint64_t limit = is_over_quota() ? 0 : placement_.active() > usable_cores_ ? spin_ticks_ : longest_look();
   if (!g.graph.part) return g.next(mine, node, limit);
   if (g.next(mine, node, 0)) {
     if (self.network.polls)
@@ -122,6 +141,7 @@ void group_actor::await_nodes(worker& self, graph_run& g) {
   leave_slots(self);
   if (!g.has_shared()) g.await_more();
   come_back(self);
+  if (!g.is_over()) call_missing(g);
   if (for_others) note_waiting(body, -1);
 }
 

@@ -34,17 +34,18 @@ std::size_t run_context::bytes_to(const home_box& box, const point4& p) {
   return static_cast<std::size_t>(offset) * box.array->spec.element;
 }
 
-// True if the task has been given parts of the array's tiles, in place of these.
+// True if the task, or the run that it is a call of, has been given parts of the array's tiles, in place of these.
 bool run_context::has_boxes_of(const array_core& a) const {
-  if (!task()->extra) return false;
-  const auto& all = task()->extra->home_boxes;
+  if (!ordered_task().extra) return false;
+  const auto& all = ordered_task().extra->home_boxes;
   return std::ranges::any_of(all, [&](const auto& b) { return b->array == &a; });
 }
 
-// Returns the box that the task has been given for that element of a tile, or null: then the host's tile is current.
+// Returns the box that has been given for that element of a tile, or null: then the host's tile is current. Of one tile
+// either all elements that are read lie in boxes, or none.
 const home_box* run_context::box_at(const array_core& a, std::uint32_t tile, const point4& p) const {
-  if (!task()->extra) return nullptr;
-  for (const auto& b : task()->extra->home_boxes)
+  if (!ordered_task().extra) return nullptr;
+  for (const auto& b : ordered_task().extra->home_boxes)
     if (b->array == &a && b->tile == tile && is_inside(p, b->where)) return b.get();
   return nullptr;
 }

@@ -11,6 +11,8 @@
 #include <troupe/detail/engine.hpp>
 #include <troupe/error.hpp>
 
+#include "actors/logic/data/home_box.hpp"
+#include "actors/logic/data/region.hpp"
 #include "actors/memory/host_tiles.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/wire/rows.hpp"
@@ -157,22 +159,67 @@ void graph_part::left_out(std::uint32_t node) {
 
 // ---- a run ----------------------------------------------------------------------------------------------------------
 
+namespace {
+// Returns the copy that the task has been given of a box which it reads, or null: the tile has it.
+const home_box* copy_of(const task_record& t, const array_core& a, std::uint32_t tile, const logic::box4& box) {
+  if (!t.extra) return nullptr;
+  for (const auto& b : t.extra->home_boxes)
+    if (b->array == &a && b->tile == tile && b->where.contains(box)) return b.get();
+  return nullptr;
+}
+
+// True if the access is what the part says that it holds: the tile, or one box of it that is read.
+bool is_access_to(const graph_part::bound_tile& b, const access& x) {
+  if (!b.box) return !x.where && b.shadow->tile_box(b.tile) == x.array->tile_box(x.tile);
+  return x.where && x.mode == access_mode::read && logic::view_box(*x.where) == *b.box && logic::is_plain(*x.where) &&
+         b.tile < x.array->tile_count && b.shadow->tile_box(b.tile) == x.array->tile_box(b.tile);
+}
+}  // namespace
+
 // Puts the memory of the task's tiles into the shadows.
 void graph_part::bind(task_record& t) {
-  std::size_t n = 0;
+  std::size_t n = 0, first = 0;  // the first box of a tile
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     if (!x.array) continue;
-    if (n == bound_.size() || x.where) throw error(errc::protocol_error, "a part of a graph that holds other tiles");
-    const bound_tile& b = bound_[n++];
-    if (b.shadow->spec.element != x.array->spec.element || b.shadow->tile_box(b.tile) != x.array->tile_box(x.tile))
+    if (n == bound_.size()) throw error(errc::protocol_error, "a part of a graph that holds other tiles");
+    const bound_tile& b = bound_[n];
+    if (b.shadow != bound_[first].shadow || b.tile != bound_[first].tile) first = n;
+    ++n;
+    if (b.shadow->spec.element != x.array->spec.element || !is_access_to(b, x))
       throw error(errc::protocol_error, "a part of a graph that holds tiles of other sizes");
-    std::byte* const bytes = host_tile(*t.rt, *x.array, x.tile, x.mode == access_mode::write);
-    b.shadow->bytes[b.tile].room.store(x.array->bytes[x.tile].room.load(std::memory_order_acquire),
-                                       std::memory_order_release);
-    b.shadow->bytes[b.tile].data.store(bytes, std::memory_order_release);
+    if (const home_box* const copy = b.box ? copy_of(t, *x.array, b.tile, *b.box) : nullptr) {
+      use_copy(*copy, first, *b.box);
+      continue;
+    }
+    tile_bytes& to = b.shadow->bytes[b.tile];
+    std::byte* const bytes = host_tile(*t.rt, *x.array, b.tile, x.mode == access_mode::write);
+    to.room.store(x.array->bytes[b.tile].room.load(std::memory_order_acquire), std::memory_order_release);
+    to.data.store(bytes, std::memory_order_release);
   }
   if (n != bound_.size()) throw error(errc::protocol_error, "a part of a graph that holds fewer tiles");
+}
+
+// Puts a box of a tile that is elsewhere into memory of the part's own, which the tile's shadow has for the run.
+// `first`: of the tile's boxes in bound_.
+void graph_part::use_copy(const home_box& from, std::size_t first, const logic::box4& box) {
+  const bound_tile& b = bound_[first];
+  const array_core& a = *b.shadow;
+  if (copies_.empty()) copies_.resize(bound_.size());
+  if (!copies_[first]) copies_[first] = new_view_bytes(a.bytes_of(b.tile), a.spec.name);
+  const logic::box4 tile = a.tile_box(b.tile);
+  const auto to_step = packed_strides(tile), from_step = packed_strides(from.where);
+  const std::size_t row = static_cast<std::size_t>(box.size(a.spec.rank - 1)) * a.spec.element;
+  logic::each_row(box, a.spec.rank - 1, [&](const logic::point4& at) {
+    index_t to = 0, source = 0;
+    for (int d = 0; d < rank_max; ++d) {
+      to += (at[d] - tile.lo[d]) * to_step[d];
+      source += (at[d] - from.where.lo[d]) * from_step[d];
+    }
+    std::memcpy(copies_[first].get() + static_cast<std::size_t>(to) * a.spec.element,
+                from.bytes.get() + static_cast<std::size_t>(source) * a.spec.element, row);
+  });
+  b.shadow->bytes[b.tile].data.store(copies_[first].get(), std::memory_order_release);
 }
 
 void graph_part::unbind() noexcept {

@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@
 
 #include "actors/execution/graph_run.hpp"
 #include "actors/logic/data/array_core.hpp"
+#include "actors/logic/data/view_bytes.hpp"
 #include "actors/protocol/node.hpp"
 #include "net/transport.hpp"
 
@@ -61,6 +63,8 @@ class graph_part {
   struct bound_tile {
     array_core* shadow = nullptr;
     std::uint32_t tile = 0;
+    std::optional<logic::box4> box{};  // the task reads nothing but this box of the tile; the boxes of a tile follow
+                                       // each other
   };
 
   /// Takes over a reference of each shadow.
@@ -137,6 +141,7 @@ class graph_part {
   void fill(std::uint32_t index, task_record&, task_context&) const;
   void merge(std::uint32_t index, task_record&, task_context&) const;
   void bind(task_record&);
+  void use_copy(const home_box&, std::size_t first, const logic::box4&);
   void unbind() noexcept;
   // With the lock.
   const incoming& incoming_of(std::uint32_t crossing) const;
@@ -147,6 +152,7 @@ class graph_part {
   outlet& outlet_;
   const std::vector<array_core*> shadows_;
   const std::vector<bound_tile> bound_;
+  std::vector<view_bytes> copies_;  // memory for tiles whose boxes the task has been given in copies, by `bound_`
   std::vector<incoming> in_;
   std::vector<outgoing> out_;
   std::vector<std::array<std::byte, fill_bytes_max>> fills_;

@@ -247,25 +247,44 @@ graph_run::wake_hint graph_run::finished(hand& h, std::uint32_t node, bool fine,
   h.passed_up += each != 0 ? each * static_cast<float>(held ? waiting - come : 1) : wake_ticks;
   if (h.passed_up < wake_ticks) return wake_hint::nothing;
   h.passed_up = 0;
-  const std::uint64_t now = ticks(), called = called_.load(std::memory_order_relaxed);
-  if (called != 0 && static_cast<float>(now - called) < time_to_come * wake_ticks) return wake_hint::nothing;
-  called_.store(now, std::memory_order_relaxed);
+  const std::uint64_t called = called_.load(std::memory_order_relaxed);
+  if (called != 0 && static_cast<float>(ticks() - called) < time_to_come * wake_ticks) return wake_hint::nothing;
   if (owner_sleeps_.load(std::memory_order_seq_cst)) {
+    note_called(0);  // it calls those that are missing
     { std::lock_guard hold(sleep_lock_); }
     wake_.notify_all();
     return wake_hint::nothing;
   }
+  note_called(1);
   return wake_hint::nodes_for_others;
 }
 
-bool graph_run::is_worth_another(float wake_ticks) const {
+std::size_t graph_run::call_more(float wake_ticks, std::size_t most) {
   std::size_t n = shared_count();
   const std::size_t count = hands_used_.load(std::memory_order_seq_cst);
   for (std::size_t i = 0; i < count; ++i) n += hands_[i].ring.size();
-  const auto come = static_cast<std::size_t>(std::max(0, hungry_.load(std::memory_order_relaxed))) + 1;
-  if (n <= come) return false;
-  const float each = graph.node_ticks.load(std::memory_order_relaxed);
-  return each == 0 || each * static_cast<float>(n - come) >= wake_ticks;
+  auto come = static_cast<std::size_t>(std::max(0, hungry_.load(std::memory_order_relaxed)));
+  const std::uint64_t called = called_.load(std::memory_order_relaxed);
+  const bool lately = called != 0 && static_cast<float>(ticks() - called) < time_to_come * wake_ticks;
+  const std::size_t coming = lately ? coming_.load(std::memory_order_relaxed) : 0;
+  come += coming;
+  if (n <= come) return 0;
+  most = std::min(most, n - come);
+  if (const float each = graph.node_ticks.load(std::memory_order_relaxed); each != 0)
+    most = std::min(most, static_cast<std::size_t>(each * static_cast<float>(n - come) / wake_ticks));
+  if (most != 0) note_called(coming + most);
+  return most;
+}
+
+void graph_run::note_called(std::size_t threads) {
+  coming_.store(threads, std::memory_order_relaxed);
+  called_.store(ticks(), std::memory_order_relaxed);
+}
+
+void graph_run::join() {
+  helpers_.fetch_add(1, std::memory_order_acq_rel);
+  std::size_t n = coming_.load(std::memory_order_relaxed);
+  while (n != 0 && !coming_.compare_exchange_weak(n, n - 1, std::memory_order_relaxed)) continue;
 }
 
 void graph_run::hold(hand& h, replay_node& n) {

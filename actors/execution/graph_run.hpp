@@ -154,11 +154,15 @@ class graph_run {
   std::size_t shared_count() const {
     return static_cast<std::size_t>(std::max<std::int64_t>(0, shared_left_.load(std::memory_order_relaxed)));
   }
-  /// True if there are nodes beyond those that the calling thread and all that look will take first, and they are worth
-  /// a wake-up. For a thread that has just been woken, before it takes one.
-  bool is_worth_another(float wake_ticks) const;
+  /// Returns how many threads to wake, `most` at most: one for each `wake_ticks` of work in nodes beyond those that all
+  /// that look or come will take first. They count as coming from then on. For a thread that has just joined, and counts
+  /// as one that looks.
+  std::size_t call_more(float wake_ticks, std::size_t most);
+  /// Notes that so many threads are being woken: each comes by `join`, or has something else to do, which is believed
+  /// when it has not come in the time of some wake-ups.
+  void note_called(std::size_t threads);
   /// Counts a thread in that takes part beside the owner; `leave` counts it out.
-  void join() { helpers_.fetch_add(1, std::memory_order_acq_rel); }
+  void join();
   void leave();
   void wait_for_helpers();
 
@@ -189,6 +193,7 @@ class graph_run {
   alignas(64) std::atomic<int> hungry_{0};  // threads that look for nodes
   std::atomic<int> helpers_{0};
   std::atomic<std::uint64_t> called_{0};  // when a thread was asked for
+  std::atomic<std::size_t> coming_{0};    // threads that were asked for then and have not come
   std::mutex sleep_lock_;
   std::condition_variable wake_;
   std::atomic<bool> owner_sleeps_{false};

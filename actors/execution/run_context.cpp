@@ -135,16 +135,15 @@ raw_view run_context::view_of_box(access& x, bool restorable) {
   if (logic::is_plain(r)) {
     const std::uint32_t first = a.tile_at(b.lo);
     const box4 tb = a.tile_box(first);
-    if (has_boxes_of(a)) {
-      const home_box* const box = tb.contains(b) ? box_at(a, first, b.lo) : nullptr;
-      if (box && box->where.contains(b)) {
-        v.stride = packed_strides(box->where);
-        v.data = box->bytes.get() + bytes_to(*box, b.lo);
-        return v;
-      }
+    const bool has_boxes = has_boxes_of(a);
+    const home_box* const box = has_boxes ? box_at(a, first, b.lo) : nullptr;
+    if (box && tb.contains(b) && box->where.contains(b)) {
+      v.stride = packed_strides(box->where);
+      v.data = box->bytes.get() + bytes_to(*box, b.lo);
+      return v;
     }
-    const bool inside = tb.contains(b);
-    if (inside || (!has_boxes_of(a) && (a.spec.adopted || are_in_place(a, b, x.mode == access_mode::write)))) {
+    const bool inside = !box && tb.contains(b);  // not in parts of several boxes
+    if (inside || (!has_boxes && (a.spec.adopted || are_in_place(a, b, x.mode == access_mode::write)))) {
       v.stride = inside ? host_strides(a, first) : packed_strides(a.whole_box());
       v.data = element_at(a, first, tb, v.stride, b.lo);
       if (restorable) keep_for_retry(x, r, b);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t frame_bytes = 48u << 10;
 
-enum class item : std::uint8_t { end_of_frame, end, members, array, bound, step };
+enum class item : std::uint8_t { end_of_frame, end, members, array, bound, step, bound_box };
 
 [[noreturn]] void refuse(const char* what) { throw error(errc::protocol_error, std::string(what) + " in a frame"); }
 
@@ -105,9 +105,10 @@ std::vector<net::writer> frames_of(const graph_definition& d) {
   for (const node_id& n : d.members) put(first, n);
   for (const array_descriptor& a : d.arrays) put(next(item::array), a);
   for (const graph_tile& b : d.bound) {
-    net::writer& w = next(item::bound);
+    net::writer& w = next(b.box ? item::bound_box : item::bound);
     w.varint(b.array);
     w.varint(b.tile);
+    if (b.box) put_box(w, *b.box);
   }
   for (const graph_step& s : d.steps) put(next(item::step), s);
   next(item::end);
@@ -119,7 +120,8 @@ std::uint64_t graph_of(net::reader from) { return from.varint(); }
 bool take_definition(net::reader& from, graph_definition& d) {
   d.graph = from.varint();
   for (;;) {
-    switch (from.fixed<item>()) {
+    const item what = from.fixed<item>();
+    switch (what) {
       case item::end_of_frame:
         from.end();
         return false;
@@ -136,10 +138,12 @@ bool take_definition(net::reader& from, graph_definition& d) {
       case item::array:
         d.arrays.push_back(take_array(from));
         break;
-      case item::bound: {
+      case item::bound:
+      case item::bound_box: {
         graph_tile b;
         b.array = take_32(from, "an array");
         b.tile = take_32(from, "a tile");
+        if (what == item::bound_box) b.box = take_box(from);
         d.bound.push_back(b);
         break;
       }

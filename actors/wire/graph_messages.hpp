@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,7 @@ struct graph_step {
 
 struct graph_tile {
   std::uint32_t array = 0, tile = 0;
+  std::optional<logic::box4> box{};  ///< the task reads nothing else of the tile
 };
 
 struct graph_definition {

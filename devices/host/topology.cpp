@@ -42,8 +42,17 @@ double number_or(const std::string& text, double otherwise) {
   }
 }
 
-// The strictest quota on the way from this process's cgroup to the root.
-double cgroup_quota() {
+cpu_set_t affinity() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) CPU_SET(0, &set);
+  return set;
+}
+
+}  // namespace
+
+// On the way from this process's cgroup to the root.
+double core_quota() {
   double least = 0;
   const auto consider = [&](double q) {
     if (q > 0 && (least == 0 || q < least)) least = q;
@@ -72,15 +81,6 @@ double cgroup_quota() {
   return least;
 }
 
-cpu_set_t affinity() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) CPU_SET(0, &set);
-  return set;
-}
-
-}  // namespace
-
 double parse_cpu_max(const std::string& text) {
   std::istringstream in(text);
   std::string quota;
@@ -93,7 +93,7 @@ double parse_cpu_max(const std::string& text) {
 int usable_core_count() {
   const cpu_set_t set = affinity();
   int n = std::max(1, CPU_COUNT(&set));
-  const double quota = cgroup_quota();
+  const double quota = core_quota();
   if (quota > 0) n = std::min(n, std::max(1, static_cast<int>(std::ceil(quota))));
   return n;
 }

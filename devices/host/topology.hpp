@@ -13,6 +13,8 @@ namespace troupe::devices {
 std::vector<int> usable_cores();
 /// min(affinity mask, cgroup CPU quota rounded up), at least 1. Never the raw core count.
 int usable_core_count();
+/// Returns the strictest CPU quota, in cores, of the cgroups that this process is in (v1 and v2); 0: there is none.
+double core_quota();
 /// Returns the vendor's name of the processor; where the system does not say, the architecture.
 std::string processor_name();
 /// Returns the memory of this machine, whatever this process may use of it.

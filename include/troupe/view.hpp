@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <type_traits>
 
@@ -61,6 +62,10 @@ class view {
       box_.hi[d] = raw.hi[d];
       stride_[d] = raw.stride[d];
     }
+    auto origin = reinterpret_cast<std::uintptr_t>(raw.data);
+    for (int d = 0; d < N; ++d)
+      origin -= static_cast<std::uintptr_t>(box_.lo[d]) * static_cast<std::uintptr_t>(step(d)) * sizeof(T);
+    origin_ = reinterpret_cast<T*>(origin);
   }
 
   /// The element at the given array coordinates. Outside `bounds()` builds with checks throw `error(out_of_bounds)`,
@@ -70,7 +75,7 @@ class view {
     static_assert(sizeof...(I) == N, "one coordinate per dimension");
     const std::array<index_t, N> p{static_cast<index_t>(i)...};
     TROUPE_ASSERT(box_.contains(p), refuse(p));
-    return data_[offset(p)];
+    return origin_[offset(p)];
   }
 
   /// The element at the given array coordinates, checked in every build: throws `error(out_of_bounds)` outside
@@ -80,7 +85,7 @@ class view {
     static_assert(sizeof...(I) == N, "one coordinate per dimension");
     const std::array<index_t, N> p{static_cast<index_t>(i)...};
     if (!box_.contains(p)) refuse(p);
-    return data_[offset(p)];
+    return origin_[offset(p)];
   }
 
   /// The element at `bounds().lo`; further elements by `stride`.
@@ -117,10 +122,13 @@ class view {
   }
 
  private:
-  // Compilers vectorise loops along the last dimension, because they see that it is contiguous.
+  // Returns the stride. Compilers vectorise loops along the last dimension, because they see that it is contiguous.
+  index_t step(int d) const { return d == N - 1 ? 1 : stride_[d]; }
+  // Returns the elements from `origin_` to a point. With `lo` subtracted here, each of a chain of reads, where an element
+  // says which one is next, took a fifth longer than through a pointer.
   index_t offset(const std::array<index_t, N>& p) const {
-    index_t o = p[N - 1] - box_.lo[N - 1];
-    for (int d = 0; d < N - 1; ++d) o += (p[d] - box_.lo[d]) * stride_[d];
+    index_t o = p[N - 1];
+    for (int d = 0; d < N - 1; ++d) o += p[d] * stride_[d];
     return o;
   }
   [[noreturn]] void refuse(const std::array<index_t, N>& p) const {
@@ -134,6 +142,7 @@ class view {
   }
 
   T* data_ = nullptr;
+  T* origin_ = nullptr;  // where the element at (0, 0, ..) would be
   box<N> box_{};
   std::array<index_t, N> stride_{};
   const char* name_ = "";

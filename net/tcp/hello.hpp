@@ -18,7 +18,7 @@
 namespace troupe::net::tcp {
 
 inline constexpr std::uint32_t magic = 0x45505254;  // "TRPE"
-inline constexpr std::uint16_t protocol_version = 10;
+inline constexpr std::uint16_t protocol_version = 11;
 inline constexpr std::size_t hello_max = 16u << 10;
 
 enum class channel : std::uint8_t { control = 1, bulk = 2 };

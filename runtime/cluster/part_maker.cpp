@@ -3,13 +3,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/cluster/part_maker.hpp"
 
-#include <set>
+#include <map>
 #include <utility>
 #include <vector>
 
 #include <troupe/error.hpp>
 
 #include "actors/execution/graph_nodes.hpp"
+#include "actors/logic/data/box_list.hpp"
 #include "actors/logic/data/reduction_operators.hpp"
 #include "actors/memory/record_pool.hpp"
 #include "actors/node_service/call_checks.hpp"
@@ -50,14 +51,20 @@ class part_maker {
         step.after.push_back({l.step, l.data});
       }
     }
-    std::set<std::pair<const array_core*, std::uint32_t>> bound;
-    for (const graph_part::bound_tile& b : bound_tiles()) bound.emplace(b.shadow, b.tile);
+    std::map<std::pair<const array_core*, std::uint32_t>, logic::box_list> bound;
+    for (const graph_part::bound_tile& b : bound_tiles()) {
+      logic::box_list& boxes = bound[{b.shadow, b.tile}];
+      boxes.push_back(b.box ? *b.box : b.shadow->tile_box(b.tile));
+    }
     logic::recorded_tiles tiles;
     auto graph = build_part(engine_.state(), std::move(part_), std::exchange(steps_, {}), tiles);
-    // Of other tiles it may see what has come from other parts, and not what lay in their memory before.
-    for (const auto& [key, state] : tiles.states)
-      if (tiles.effect_of(state).reads_outside() && !bound.contains({key.array, key.tile}))
+    // Of other tiles and boxes it may see what has come from other parts, and not what lay in their memory before.
+    for (const auto& [key, state] : tiles.states) {
+      const logic::box_list& read = tiles.effect_of(state).outside();
+      const auto held = bound.find({key.array, key.tile});
+      if (!(held == bound.end() ? read : logic::without(read, held->second)).empty())
         refuse_peer("a part that reads what nothing has written");
+    }
     return graph;
   }
 
@@ -81,7 +88,9 @@ class part_maker {
     for (const wire::graph_tile& b : definition_.bound) {
       array_core* const a = shadow(b.array);
       if (b.tile >= a->tile_count) refuse_peer("a tile that the array does not have");
-      all.push_back({a, b.tile});
+      if (b.box && (b.box->empty() || !a->tile_box(b.tile).contains(*b.box)))
+        refuse_peer("a box that is not in its tile");
+      all.push_back({a, b.tile, b.box});
     }
     return all;
   }

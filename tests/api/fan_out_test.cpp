@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -12,6 +13,8 @@
 #include <troupe/troupe.hpp>
 
 #include "gates.hpp"
+#include "tests/support/comes_true.hpp"
+#include "tests/support/system_threads.hpp"
 
 namespace {
 
@@ -58,6 +61,50 @@ TEST_P(fan_out, wakes_a_thread_for_each_call) {
   int sum = 0;
   for (int run = 1; run <= 10 && alone == 0; ++run) {
     compute_for_a_while();
+    all_of_them = std::make_shared<test::meeting>(o.threads);
+    rt.run(g).get();
+    sum += run;
+  }
+  EXPECT_EQ(alone, 0) << "calls waited in vain for others, which were ready, to begin";
+  for (auto& each : y) EXPECT_EQ(each.read()(0), sum);
+}
+
+// The thread that has the run sleeps while another one's call is long, and that makes one ready for each thread.
+TEST_P(fan_out, wakes_a_thread_for_each_call_while_the_owner_of_the_run_sleeps) {
+  options o;
+  o.threads = GetParam().threads;
+  o.spin = GetParam().spin;
+  runtime rt(o);
+  std::shared_ptr<test::meeting> all_of_them;
+  std::atomic<int> alone{0}, begun{0};
+  auto x = rt.filled<int>({4}, tiles(4), 0), other = rt.filled<int>({4}, tiles(4), 0);
+  std::vector<array<int, 1>> y;
+  for (int i = 0; i < o.threads; ++i) y.push_back(rt.filled<int>({4}, tiles(4), 0));
+  const graph g = rt.record([&](recorder& r) {
+    // The owner begins with the first.
+    r.spawn([&](view<int, 1>) { EXPECT_TRUE(test::comes_true([&] { return begun != 0; })); }, update(other));
+    r.spawn(
+        [&](view<int, 1> a) {
+          ++a(0);
+          begun = 1;
+          EXPECT_TRUE(test::comes_true([] {
+            return std::ranges::all_of(test::system_threads("cpu:0/"),
+                                       [](const test::system_thread& t) { return t.is_caller() || t.state == 'S'; });
+          }));
+        },
+        update(x));
+    for (auto& each : y)
+      r.spawn(
+          [&](view<const int, 1> a, view<int, 1> b) {
+            if (!all_of_them->arrive_and_wait()) ++alone;
+            b(0) += a(0);
+          },
+          read(x), update(each));
+  });
+  int sum = 0;
+  for (int run = 1; run <= 3 && alone == 0; ++run) {
+    compute_for_a_while();
+    begun = 0;
     all_of_them = std::make_shared<test::meeting>(o.threads);
     rt.run(g).get();
     sum += run;

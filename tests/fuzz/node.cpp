@@ -515,7 +515,12 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
 
   // ---- of graphs over several nodes
   struct defined {
-    std::vector<std::pair<wire::array_descriptor, std::uint32_t>> tiles;  // that a run holds
+    struct held {
+      wire::array_descriptor array;
+      std::uint32_t tile;
+      std::optional<logic::box4> box;  // of the tile
+    };
+    std::vector<held> tiles;  // of a run
   };
   void define_graph(std::uint8_t a, std::uint8_t b) {
     std::vector<wire::array_descriptor> used;
@@ -533,7 +538,11 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
       d.arrays.back().id = i;
       for (std::uint32_t t = 0; (a >> i & 1) != 0 && t < tiles_of(used[i]); ++t) {
         d.bound.push_back({i, t});
-        mine.tiles.emplace_back(used[i], t);
+        if ((a >> 6 & 1) != 0) {
+          logic::box4& row = d.bound.back().box.emplace(tile_of(used[i], t));
+          row.hi[0] = row.lo[0] + 1;
+        }
+        mine.tiles.push_back({used[i], t, d.bound.back().box});
       }
     }
     for (int n = 1 + a / 8 % 8; n > 0; --n) d.steps.push_back(step_of_graph(d));
@@ -613,12 +622,12 @@ class conversation : public troupe::array_maker<conversation>, public troupe::su
           const auto bytes = std::as_bytes(std::span(&v, 1));
           c.values.emplace_back(bytes.begin(), bytes.end());
         }
-        for (const auto& [array, tile] : graphs_[graph].tiles) {
+        for (const auto& [array, tile, box] : graphs_[graph].tiles) {
           wire::access_descriptor& x = c.accesses.emplace_back();
           x.array = array.id;
-          x.mode = access_mode::update;
+          x.mode = box ? access_mode::read : access_mode::update;
           x.limit.hi = array.size;
-          x.where = tile_of(array, tile);
+          x.where = box ? *box : tile_of(array, tile);
           x.gaps.push_back({.tile = tile, .where = x.where});
         }
         wire::put(f, t);

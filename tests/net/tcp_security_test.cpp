@@ -158,7 +158,7 @@ TEST_F(tcp_security, another_version_is_told_which_one_is_spoken) {
   const auto answer = s.hear_message();
   const auto said = tcp::decode_answer(answer);
   EXPECT_EQ(said.what, tcp::hello_result::other_version);
-  EXPECT_SAYS(said.text, "version 10 of the protocol, not 99");
+  EXPECT_SAYS(said.text, "version 11 of the protocol, not 99");
   EXPECT_TRUE(s.ends());
   // And the other way: the side that dials hears which version answers.
   raw_listener listens;

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <memory>
+#include <utility>
 
 #include <troupe/array_maker.hpp>
 #include <troupe/submitter.hpp>
@@ -16,7 +17,8 @@ namespace test {
 /// A runtime whose inside can be seen.
 class open_runtime : public troupe::array_maker<open_runtime>, public troupe::submitter<open_runtime> {
  public:
-  explicit open_runtime(const troupe::options& o) : engine_(std::make_shared<troupe::detail::engine>(o)) {
+  explicit open_runtime(const troupe::options& o, troupe::detail::runtime_environment around = {})
+      : engine_(std::make_shared<troupe::detail::engine>(o, std::move(around))) {
     engine_->start();
   }
   ~open_runtime() { engine_->shutdown(std::chrono::steady_clock::now() + std::chrono::seconds(20)); }

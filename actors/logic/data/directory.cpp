@@ -42,7 +42,8 @@ std::uint64_t parts_read(const task_record& t, const array_core& a, std::uint32_
                          std::vector<box4>* parts) {
   // The caller's memory is current while the caller holds a view of it.
   const bool for_host = t.kind == detail::task_kind::host_access && !a.spec.adopted;
-  if (t.kind != detail::task_kind::call && !for_host) return 0;
+  const bool for_cores = t.kind == detail::task_kind::graph_run && !on_device;
+  if (t.kind != detail::task_kind::call && !for_host && !for_cores) return 0;
   if (parts) parts->clear();
   const box4 whole = a.tile_box(tile);
   std::uint64_t read = 0;

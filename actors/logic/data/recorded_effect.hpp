@@ -38,6 +38,8 @@ class recorded_effect {
     read(where, tile, [](auto&&) {});
   }
   bool reads_outside() const { return !outside_.empty(); }
+  /// Returns what is read and was not written before.
+  const box_list& outside() const { return outside_; }
 
   /// Returns what a run does to the tile, of which its calls write these boxes. It is accessed as a whole if the run
   /// reads all or nothing of it, and writes all or nothing, and if there would be more than `boxes_max` boxes. A run

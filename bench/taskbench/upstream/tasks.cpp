@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <stdexcept>
-#include <string>
-#include <tuple>
+#include <span>
 
 namespace task_bench {
 
@@ -21,8 +19,6 @@ const App* graphs_of_process = nullptr;
 struct call {
   std::int64_t graph = 0, step = 0, point = 0;
 };
-
-constexpr std::size_t inputs_max = 10;
 
 char* scratch_of_thread(std::size_t bytes) {
   thread_local std::vector<char> scratch;
@@ -40,7 +36,9 @@ void run_point(const call& c, const char** inputs, const std::size_t* bytes, std
                   scratch_of_thread(g.scratch_bytes_per_task), g.scratch_bytes_per_task);
 }
 
-void run_with_list(const call& c, const troupe::views<const char, 1>& in, const troupe::view<char, 1>& out) {
+// `in`: views, however they are counted and found.
+template <class Views>
+void run_with_list(const call& c, const Views& in, const troupe::view<char, 1>& out) {
   std::array<const char*, 64> few_inputs;
   std::array<std::size_t, 64> few_bytes;
   std::vector<const char*> many_inputs;
@@ -60,48 +58,16 @@ void run_with_list(const call& c, const troupe::views<const char, 1>& in, const 
   run_point(c, inputs, bytes, in.size(), out);
 }
 
-// ---- kernels that other nodes know: one for each number of inputs --------------------------------------------------
-
-template <std::size_t>
-using input = troupe::in<char, 1>;
-template <std::size_t>
-using seen = troupe::view<const char, 1>;
-
-template <std::size_t... I>
-constexpr auto make_kernel(std::index_sequence<I...>) {
-  return troupe::kernel<call, input<I>..., troupe::out<char, 1>>("task_bench.point")
-      .on(troupe::cpu, [](call c, seen<I>... in, troupe::view<char, 1> out) {
-        std::array<const char*, sizeof...(I) + 1> inputs{in.data()..., nullptr};
-        std::array<std::size_t, sizeof...(I) + 1> bytes{static_cast<std::size_t>(in.size(0))..., 0};
-        run_point(c, inputs.data(), bytes.data(), sizeof...(I), out);
-      });
-}
-template <std::size_t N>
-constexpr auto kernel_of = make_kernel(std::make_index_sequence<N>{});
-
-template <std::size_t... N>
-void offer_all(std::index_sequence<N...>) {
-  static const std::tuple offered{troupe::offer(kernel_of<N>)...};
-}
-
-template <class Submitter, std::size_t N>
-void spawn_on(Submitter& to, const troupe::task_options& where, const call& c, const output& out,
-              std::span<const output* const> in) {
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    to.spawn(where, kernel_of<N>, c, troupe::read(*in[I])..., troupe::write(out));
-  }
-  (std::make_index_sequence<N>{});
-}
+// The kernel that other nodes know.
+constexpr auto point_kernel =
+    troupe::kernel<call, troupe::in_all<char, 1>, troupe::out<char, 1>>("task_bench.point")
+        .on(troupe::cpu, [](call c, std::span<const troupe::view<const char, 1>> in, troupe::view<char, 1> out) {
+          run_with_list(c, in, out);
+        });
 
 template <class Submitter>
 void submit_to(Submitter& to, const all_graphs& graphs, const outputs& memory, std::span<const troupe::scope> where,
                bool spread) {
-  using spawner =
-      void (*)(Submitter&, const troupe::task_options&, const call&, const output&, std::span<const output* const>);
-  static constexpr auto spawners = []<std::size_t... N>(std::index_sequence<N...>) {
-    return std::array<spawner, sizeof...(N)>{&spawn_on<Submitter, N>...};
-  }
-  (std::make_index_sequence<inputs_max + 1>{});
   std::vector<troupe::task_options> placed;
   for (const troupe::scope& s : where) placed.push_back({.where = s});
 
@@ -109,7 +75,6 @@ void submit_to(Submitter& to, const all_graphs& graphs, const outputs& memory, s
   long steps = 0;
   for (const TaskGraph& g : all) steps = std::max(steps, g.timesteps);
   std::vector<output> list;
-  std::vector<const output*> in;
   for (long step = 0; step < steps; ++step)
     for (std::size_t number = 0; number < all.size(); ++number) {
       const TaskGraph& g = all[number];
@@ -118,22 +83,16 @@ void submit_to(Submitter& to, const all_graphs& graphs, const outputs& memory, s
       for (long point = begin; point < end; ++point) {
         const call c{static_cast<std::int64_t>(number), step, point};
         const output& out = memory.at(number, step, point);
-        const std::span<const long> from = graphs.inputs(number, step, point);
-        if (!spread) {
-          list.clear();
-          for (const long i : from) list.push_back(memory.at(number, step - 1, i));
-          to.spawn([c](const troupe::views<const char, 1>& seen_by_it,
-                       const troupe::view<char, 1>& made) { run_with_list(c, seen_by_it, made); },
+        list.clear();
+        for (const long i : graphs.inputs(number, step, point)) list.push_back(memory.at(number, step - 1, i));
+        if (spread) {
+          const auto node = static_cast<std::size_t>(point) * where.size() / static_cast<std::size_t>(g.max_width);
+          to.spawn(placed[node], point_kernel, c, troupe::read_all(list), troupe::write(out));
+        } else {
+          to.spawn([c](const troupe::views<const char, 1>& in,
+                       const troupe::view<char, 1>& made) { run_with_list(c, in, made); },
                    troupe::read_all(list), troupe::write(out));
-          continue;
         }
-        if (from.size() > inputs_max)
-          throw std::invalid_argument("a point of the graph has " + std::to_string(from.size()) +
-                                      " inputs; between processes at most " + std::to_string(inputs_max));
-        in.clear();
-        for (const long i : from) in.push_back(&memory.at(number, step - 1, i));
-        const auto node = static_cast<std::size_t>(point) * where.size() / static_cast<std::size_t>(g.max_width);
-        spawners[in.size()](to, placed[node], c, out, in);
       }
     }
 }
@@ -142,7 +101,7 @@ void submit_to(Submitter& to, const all_graphs& graphs, const outputs& memory, s
 
 all_graphs::all_graphs(int argc, char** argv) : app_(std::make_unique<App>(argc, argv)) {
   graphs_of_process = app_.get();
-  offer_all(std::make_index_sequence<inputs_max + 1>{});
+  static const troupe::offer offered{point_kernel};
   for (const TaskGraph& g : app_->graphs) {
     auto& of_graph = inputs_.emplace_back();
     for (long step = 0; step < g.timesteps; ++step) {

@@ -49,8 +49,7 @@ class outputs {
   std::vector<std::vector<output>> all_[2];  // by the step's parity, graph and point
 };
 
-/// Spawns all tasks, step by step. `where`: the nodes to which points are dealt out in blocks, if `spread`; then a point
-/// may need ten of the step before, as nodes know kernels by their parameters; throws std::invalid_argument for more.
+/// Spawns all tasks, step by step. `where`: the nodes to which points are dealt out in blocks, if `spread`.
 void submit(troupe::runtime&, const all_graphs&, const outputs&, std::span<const troupe::scope> where, bool spread);
 void submit(troupe::recorder&, const all_graphs&, const outputs&, std::span<const troupe::scope> where, bool spread);
 

@@ -324,6 +324,44 @@ TEST(graph_run, asks_for_a_thread_where_the_work_is_worth_one_and_nobody_looks) 
   EXPECT_TRUE(ask(100, 299));
 }
 
+// One node makes eight ready. The thread that has run it takes one; one that has come calls those that are missing.
+TEST(graph_run, a_thread_that_has_come_calls_those_that_are_missing) {
+  std::vector<edge> edges;
+  for (std::uint32_t to = 1; to <= 8; ++to) edges.push_back({0, to, true});
+  made_graph g(9, edges);
+  graph_run run(g.graph, 9);
+  graph_run::hand& owner = run.take_hand();
+  std::uint32_t n = 0;
+  ASSERT_TRUE(run.next(owner, n, patience));
+  run.finished(owner, n, true, wake_ticks);
+  ASSERT_TRUE(run.next(owner, n, patience));
+  constexpr float an_hour = 1e13f;  // ticks: those that were called are on their way
+  graph_run::hand& first = run.take_hand();
+  run.join();
+  run.begin_look();
+  EXPECT_EQ(run.call_more(an_hour, 100), 6u) << "seven nodes are left, of which it takes one";
+  EXPECT_EQ(run.call_more(an_hour, 100), 0u) << "they have been called";
+  graph_run::hand& second = run.take_hand();
+  run.join();
+  run.begin_look();
+  EXPECT_EQ(run.call_more(an_hour, 100), 0u) << "five are still coming";
+  run.end_look();
+  ASSERT_TRUE(run.next(second, n, patience));
+  EXPECT_EQ(run.call_more(an_hour, 100), 0u);
+  run.note_called(0);  // none of them has come
+  EXPECT_EQ(run.call_more(an_hour, 3), 3u) << "as many as there may be";
+  EXPECT_EQ(run.call_more(an_hour, 100), 2u) << "six nodes, of which one is this thread's";
+  run.end_look();
+  ASSERT_TRUE(run.next(first, n, patience));
+  run.note_called(0);
+  g.graph.node_ticks.store(2);
+  EXPECT_EQ(run.call_more(5, 100), 2u) << "five nodes of two ticks are worth two wake-ups of five";
+  run.note_called(0);
+  EXPECT_EQ(run.call_more(11, 100), 0u) << "and none of eleven";
+  run.leave();
+  run.leave();
+}
+
 // Bodies that wait inside keep their threads' hands, and there may be any number of them.
 TEST(graph_run, has_hands_for_any_number_of_threads) {
   made_graph g(6, {{0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 5}});

@@ -129,6 +129,40 @@ TEST_F(malformed_graphs, memory_that_nothing_has_written_is_not_shown) {
   });
 }
 
+// A part that holds two boxes of the tile which its call reads.
+TEST_F(malformed_graphs, boxes_that_a_part_holds_are_all_that_it_sees_of_their_tile) {
+  const auto of_boxes = [&] {
+    wire::graph_definition d = a_part(1);
+    d.arrays.push_back(d.arrays[0]);
+    d.arrays.back().id = 2;
+    d.steps[1].call.accesses[0].array = 2;
+    d.steps[1].call.accesses[0].where.hi[0] = 2;
+    for (const troupe::index_t row : {0, 1}) {
+      d.bound.push_back({2, 0, troupe::logic::box4{{row, 0, 0, 0}, {row + 1, 3, 1, 1}}});
+    }
+    return d;
+  };
+  define(of_boxes());
+  const auto a = answer();
+  ASSERT_TRUE(a.has_value());
+  EXPECT_TRUE(a->is_ready) << a->text;
+  net::writer drop;
+  drop.fixed(wire::kind::graph_drop);
+  drop.varint(1);
+  other->say(drop);
+  const auto refuses_it = [&](const char* why, const std::function<void(wire::graph_definition&)>& change) {
+    wire::graph_definition d = of_boxes();
+    change(d);
+    define(d);
+    is_given_up(why);
+  };
+  refuses_it("a row that it does not hold", [](auto& d) { d.bound.pop_back(); });
+  refuses_it("an element that it does not hold", [](auto& d) { d.bound.back().box->hi[1] = 2; });
+  refuses_it("a box beyond its tile", [](auto& d) { d.bound.back().box->hi[0] = 5; });
+  refuses_it("a box of nothing", [](auto& d) { d.bound.back().box->hi[0] = 1; });
+  refuses_it("a box of a tile that is not there", [](auto& d) { d.bound.back().tile = 1; });
+}
+
 TEST_F(malformed_graphs, a_kernel_that_is_not_there_is_told) {
   wire::graph_definition d = a_part(1);
   d.steps[1].call.kernel = 12345;
