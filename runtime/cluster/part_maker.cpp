@@ -60,9 +60,9 @@ class part_maker {
     auto graph = build_part(engine_.state(), std::move(part_), std::exchange(steps_, {}), tiles);
     // Of other tiles and boxes it may see what has come from other parts, and not what lay in their memory before.
     for (const auto& [key, state] : tiles.states) {
-      const logic::box_list& read = tiles.effect_of(state).outside();
+      const logic::recorded_effect effect = tiles.effect_of(state);
       const auto held = bound.find({key.array, key.tile});
-      if (!(held == bound.end() ? read : logic::without(read, held->second)).empty())
+      if (!(held == bound.end() ? effect.outside() : logic::without(effect.outside(), held->second)).empty())
         refuse_peer("a part that reads what nothing has written");
     }
     return graph;
