@@ -229,9 +229,6 @@ bool group_actor::is_worth_looking() const {
          runs_.any(options_.facts.id) || placement_.is_work_elsewhere(this);
 }
 
-// True if more threads are awake than the quota has cores. Who looks then spends time that others compute with.
-bool group_actor::is_over_quota() const { return core_quota_ != 0 && placement_.active() > core_quota_; }
-
 // Looks for work a little longer; false: the thread has looked long enough. The thread that ran dry last looks in any
 // case, as its caches are warm. Others do if that is cheaper than a wake-up, and if all that are awake have a core: the
 // latest waits of a thread that does were short, mostly, so that it may look longer.

@@ -44,6 +44,9 @@ void group_actor::found_work(worker& self) {
   self.search.brief.waited(gap);
 }
 
+// True if more threads are awake than the quota has cores. Who looks then spends time that others compute with.
+bool group_actor::is_over_quota() const { return core_quota_ != 0 && placement_.active() > core_quota_; }
+
 // Moves threads of the group that are awake and wait for the core that this one computes on to another core: there is
 // one if not more threads are awake than there are cores.
 void group_actor::move_stuck(worker& self) {

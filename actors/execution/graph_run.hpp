@@ -155,8 +155,8 @@ class graph_run {
     return static_cast<std::size_t>(std::max<std::int64_t>(0, shared_left_.load(std::memory_order_relaxed)));
   }
   /// Returns how many threads to wake, `most` at most: one for each `wake_ticks` of work in nodes beyond those that all
-  /// that look or come will take first. They count as coming from then on. For a thread that has just joined, and counts
-  /// as one that looks.
+  /// that look or come will take first. They count as coming from then on. For a thread that has just come, or come
+  /// back, and counts as one that looks.
   std::size_t call_more(float wake_ticks, std::size_t most);
   /// Notes that so many threads are being woken: each comes by `join`, or has something else to do, which is believed
   /// when it has not come in the time of some wake-ups.

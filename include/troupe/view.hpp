@@ -124,8 +124,8 @@ class view {
  private:
   // Returns the stride. Compilers vectorise loops along the last dimension, because they see that it is contiguous.
   index_t step(int d) const { return d == N - 1 ? 1 : stride_[d]; }
-  // Returns the elements from `origin_` to a point. With `lo` subtracted here, each of a chain of reads, where an element
-  // says which one is next, took a fifth longer than through a pointer.
+  // Returns the elements from `origin_` to a point. With `lo` subtracted here, each of a chain of reads, where an
+  // element says which one is next, took a fifth longer than through a pointer.
   index_t offset(const std::array<index_t, N>& p) const {
     index_t o = p[N - 1];
     for (int d = 0; d < N - 1; ++d) o += p[d] * stride_[d];

@@ -1,4 +1,4 @@
-// What this file is for: stands in for Task Bench's core where that is not there, so that tests run the back end for it.
+// What this file is for: stands in for the core of Task Bench, so that tests run the back end for it without that.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
