@@ -43,8 +43,8 @@ std::exception_ptr group_actor::run_graph(worker& self, task_record& t) {
   return run_error(t, g.error);
 }
 
-// Opens a run to other threads, and wakes some for the nodes with which it begins, but the one that its owner takes and
-// those for threads that look. One that stops looking sees the run, which is open.
+// Opens a run to other threads, and wakes some for the nodes with which it begins, but the one that its owner takes.
+// Threads that look are not counted on: one may take something else first.
 void group_actor::open_run(graph_run& g, const logic::executor_set& scope) {
   const std::size_t ready = g.shared_count(), for_others = ready > 1 ? ready - 1 : 0;
   const std::size_t here = std::min(static_cast<std::size_t>(options_.facts.slots) - 1, for_others);
@@ -53,7 +53,7 @@ void group_actor::open_run(graph_run& g, const logic::executor_set& scope) {
   runs_.open(g, options_.facts.id, scope);
   if (for_others == 0) return;
   g.begin_look();
-  if (const std::size_t look = number_of_lookers(); here > look) wake(here - look, parking::nearness::far);
+  wake(here, parking::nearness::far);
   if (elsewhere != 0) runs_.call_others(g, options_.facts.id, elsewhere);
   g.end_look();
 }

@@ -179,22 +179,34 @@ bool is_access_to(const graph_part::bound_tile& b, const access& x) {
 // Puts the memory of the task's tiles into the shadows.
 void graph_part::bind(task_record& t) {
   std::size_t n = 0, first = 0;  // the first box of a tile
+  const array_core* of = nullptr;
+  bool has_copies = false;
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     if (!x.array) continue;
     if (n == bound_.size()) throw error(errc::protocol_error, "a part of a graph that holds other tiles");
     const bound_tile& b = bound_[n];
-    if (b.shadow != bound_[first].shadow || b.tile != bound_[first].tile) first = n;
+    const bool is_first = n == 0 || b.shadow != bound_[first].shadow || b.tile != bound_[first].tile;
+    if (is_first) {
+      first = n;
+      of = x.array;
+    }
     ++n;
     if (b.shadow->spec.element != x.array->spec.element || !is_access_to(b, x))
       throw error(errc::protocol_error, "a part of a graph that holds tiles of other sizes");
-    if (const home_box* const copy = b.box ? copy_of(t, *x.array, b.tile, *b.box) : nullptr) {
+    // The boxes of a tile are shown in one memory: that of the tile, or copies of all of them.
+    const home_box* const copy = b.box ? copy_of(t, *x.array, b.tile, *b.box) : nullptr;
+    if (x.array != of || (!is_first && has_copies != (copy != nullptr)))
+      throw error(errc::protocol_error, "a part of a graph that holds boxes of several tiles as those of one");
+    has_copies = copy != nullptr;
+    if (copy) {
       use_copy(*copy, first, *b.box);
       continue;
     }
+    const std::uint32_t tile = b.box ? b.tile : x.tile;  // grids may differ
     tile_bytes& to = b.shadow->bytes[b.tile];
-    std::byte* const bytes = host_tile(*t.rt, *x.array, b.tile, x.mode == access_mode::write);
-    to.room.store(x.array->bytes[b.tile].room.load(std::memory_order_acquire), std::memory_order_release);
+    std::byte* const bytes = host_tile(*t.rt, *x.array, tile, x.mode == access_mode::write);
+    to.room.store(x.array->bytes[tile].room.load(std::memory_order_acquire), std::memory_order_release);
     to.data.store(bytes, std::memory_order_release);
   }
   if (n != bound_.size()) throw error(errc::protocol_error, "a part of a graph that holds fewer tiles");
@@ -219,6 +231,7 @@ void graph_part::use_copy(const home_box& from, std::size_t first, const logic::
     std::memcpy(copies_[first].get() + static_cast<std::size_t>(to) * a.spec.element,
                 from.bytes.get() + static_cast<std::size_t>(source) * a.spec.element, row);
   });
+  b.shadow->bytes[b.tile].room.store(nullptr, std::memory_order_release);
   b.shadow->bytes[b.tile].data.store(copies_[first].get(), std::memory_order_release);
 }
 

@@ -51,10 +51,15 @@ class part_maker {
         step.after.push_back({l.step, l.data});
       }
     }
-    std::map<std::pair<const array_core*, std::uint32_t>, logic::box_list> bound;
-    for (const graph_part::bound_tile& b : bound_tiles()) {
-      logic::box_list& boxes = bound[{b.shadow, b.tile}];
-      boxes.push_back(b.box ? *b.box : b.shadow->tile_box(b.tile));
+    const std::vector<graph_part::bound_tile> all = bound_tiles();
+    std::map<std::pair<const array_core*, std::uint32_t>, held_tile> bound;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const graph_part::bound_tile& b = all[i];
+      const auto [held, is_new] = bound.try_emplace({b.shadow, b.tile});
+      if (!is_new && (!b.box || !held->second.in_boxes || all[i - 1].shadow != b.shadow || all[i - 1].tile != b.tile))
+        refuse_peer("a part that holds a tile twice");
+      held->second.in_boxes = b.box.has_value();
+      held->second.boxes.push_back(b.box ? *b.box : b.shadow->tile_box(b.tile));
     }
     logic::recorded_tiles tiles;
     auto graph = build_part(engine_.state(), std::move(part_), std::exchange(steps_, {}), tiles);
@@ -62,13 +67,25 @@ class part_maker {
     for (const auto& [key, state] : tiles.states) {
       const logic::recorded_effect effect = tiles.effect_of(state);
       const auto held = bound.find({key.array, key.tile});
-      if (!(held == bound.end() ? effect.outside() : logic::without(effect.outside(), held->second)).empty())
+      if (!(held == bound.end() ? effect.outside() : logic::without(effect.outside(), held->second.boxes)).empty())
         refuse_peer("a part that reads what nothing has written");
+      if (held != bound.end() && held->second.in_boxes && is_written(state))
+        refuse_peer("a part that writes a tile of which it holds boxes to read");
     }
     return graph;
   }
 
  private:
+  /// What a part holds of a tile.
+  struct held_tile {
+    bool in_boxes = false;
+    logic::box_list boxes;
+  };
+  static bool is_written(const tile_history& s) {
+    bool some = s.writer.task != nullptr;
+    if (s.parts) s.parts->each([&](const fragment& f) { some = some || (f.task.task && f.writes); });
+    return some;
+  }
   /// Arrays that are released here, also if the constructor throws, until the part owns them.
   struct shadows {
     ~shadows() {

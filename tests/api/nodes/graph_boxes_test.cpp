@@ -81,7 +81,7 @@ std::uint64_t bytes_into(const runtime& rt) {
   return n;
 }
 
-constexpr index_t side = 512;  // a tile of 2 MiB
+constexpr index_t side = 2048;  // a tile of 32 MiB: no link is so slow to answer that its boxes are not worth it
 constexpr box<2> left{{3, 2}, {40, 20}}, right{{200, 480}, {260, 512}};
 
 TEST(graph_boxes, another_node_gets_the_boxes_that_its_calls_read) {
@@ -100,7 +100,7 @@ TEST(graph_boxes, another_node_gets_the_boxes_that_its_calls_read) {
     const std::uint64_t before = bytes_out_of(n.a);
     n.a.run(g).get();
     EXPECT_GT(bytes_out_of(n.a) - before, (37u * 18 + 60 * 32) * sizeof(word));
-    EXPECT_LT(bytes_out_of(n.a) - before, 200'000u) << "a tile has two million bytes";
+    EXPECT_LT(bytes_out_of(n.a) - before, 200'000u) << "a tile has 32 million bytes";
     const auto v = results.read();
     EXPECT_EQ(v(0), f.taken(left));
     EXPECT_EQ(v(1), f.taken(right));
@@ -134,7 +134,7 @@ TEST(graph_boxes, boxes_come_home_for_a_run) {
     n.a.run(run == 1 ? here : over_both).get();
     n.a.run(run == 1 ? over_both : here).get();
     EXPECT_GT(bytes_into(n.a) - before, (37u * 18 + 60 * 32) * sizeof(word));
-    EXPECT_LT(bytes_into(n.a) - before, 200'000u) << "a tile has two million bytes";
+    EXPECT_LT(bytes_into(n.a) - before, 200'000u) << "a tile has 32 million bytes";
     const auto v = results.read();
     EXPECT_EQ(v(0), f.taken(left));
     EXPECT_EQ(v(1), f.taken(right));
@@ -155,7 +155,10 @@ TEST(graph_boxes, a_call_may_read_elements_of_several_boxes) {
   });
   n.a.spawn(on("b"), change, update(f.all), word{5});
   f.change_model({{0, 0}, {side, side}}, 5);
+  n.a.wait_all();
+  const std::uint64_t before = bytes_into(n.a);
   n.a.run(g).get();
+  EXPECT_LT(bytes_into(n.a) - before, 200'000u) << "a tile has 32 million bytes";
   const auto v = results.read();
   EXPECT_EQ(v(0), f.taken(flat));
   EXPECT_EQ(v(1), f.taken(upright));

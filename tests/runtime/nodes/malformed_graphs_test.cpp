@@ -159,6 +159,12 @@ TEST_F(malformed_graphs, boxes_that_a_part_holds_are_all_that_it_sees_of_their_t
   refuses_it("a row that it does not hold", [](auto& d) { d.bound.pop_back(); });
   refuses_it("an element that it does not hold", [](auto& d) { d.bound.back().box->hi[1] = 2; });
   refuses_it("a box beyond its tile", [](auto& d) { d.bound.back().box->hi[0] = 5; });
+  refuses_it("a box and its tile", [](auto& d) { d.bound.push_back({2, 0}); });
+  refuses_it("boxes of one tile that do not follow each other", [](auto& d) {
+    d.bound.push_back(d.bound.back());
+    d.bound[d.bound.size() - 2] = {0, 0};
+  });
+  refuses_it("a tile that it writes as well", [](auto& d) { d.steps[0].array = 2; });
   refuses_it("a box of nothing", [](auto& d) { d.bound.back().box->hi[0] = 1; });
   refuses_it("a box of a tile that is not there", [](auto& d) { d.bound.back().tile = 1; });
 }
