@@ -126,6 +126,18 @@ class workers {
   std::vector<pid_t> processes_;
 };
 
+// Records the graphs, once those of the other processes that have parts of them have found each other, too.
+troupe::graph record(troupe::runtime& rt, const task_bench::all_graphs& graphs, const task_bench::outputs& memory,
+                     const std::vector<troupe::scope>& where) {
+  const auto limit = clock_type::now() + std::chrono::seconds(30);
+  for (;;) try {
+      return rt.record([&](troupe::recorder& r) { task_bench::submit(r, graphs, memory, where, where.size() > 1); });
+    } catch (const troupe::error& e) {
+      if (e.code() != troupe::errc::unreachable || clock_type::now() > limit) throw;
+      rt.wait_for_nodes(where.size(), std::chrono::milliseconds(10));  // more than there are
+    }
+}
+
 int run(int argc, char** argv) {
   const arguments a = parse(argc, argv);
   const task_bench::all_graphs graphs(argc, argv);
@@ -146,8 +158,7 @@ int run(int argc, char** argv) {
   graphs.display();
   task_bench::outputs memory(rt, graphs);
   troupe::graph recording;
-  if (a.recorded)
-    recording = rt.record([&](troupe::recorder& r) { task_bench::submit(r, graphs, memory, where, a.nodes > 1); });
+  if (a.recorded) recording = record(rt, graphs, memory, where);
   double seconds = 0;
   for (int round = 0; round < 2; ++round) {  // the first one for memory that was never used, and what is to be learned
     const auto begin = clock_type::now();
