@@ -82,10 +82,8 @@ troupe::options options_of(const arguments& a) {
   o.cluster.cluster_name = "task-bench";
   o.cluster.node_name = name_of_node(a.worker);
   o.cluster.insecure_loopback = true;
-  if (a.worker != 0)
-    o.cluster.join = {a.join};
-  else
-    o.cluster.listen = {"127.0.0.1:0"};
+  o.cluster.listen = {"127.0.0.1:0"};  // the others, too: parts of graphs talk to each other
+  if (a.worker != 0) o.cluster.join = {a.join};
   return o;
 }
 
