@@ -153,7 +153,6 @@ class group_actor final : public core_group,
   void call_threads(std::size_t queued, attention);
   void call_threads_for_one(std::size_t number, attention);
   void call_sleepers(std::size_t queued, attention, float stealable_ns);
-  std::size_t number_of_lookers() const;
   void owe_wake_ups(std::size_t threads);
   void wake_owed();
 

@@ -99,15 +99,10 @@ void group_actor::wake_owed() {
   if (owed_.take_near()) wake(1, parking::nearness::near);
 }
 
-// Returns how many threads look for work, which come by themselves for what was queued, or opened, before.
-std::size_t group_actor::number_of_lookers() const {
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // see stops_looking
-  return static_cast<std::size_t>(std::max(0, lookers_.load(std::memory_order_seq_cst)));
-}
-
 // Notes that threads are to be woken for work that is worth so many; those that look come by themselves.
 void group_actor::owe_wake_ups(std::size_t threads) {
-  const std::size_t lookers = number_of_lookers();
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // see stops_looking
+  const auto lookers = static_cast<std::size_t>(std::max(0, lookers_.load(std::memory_order_seq_cst)));
   if (threads > lookers)
     owed_.add(threads - lookers);
   else

@@ -63,7 +63,7 @@ class part_maker {
     }
     logic::recorded_tiles tiles;
     auto graph = build_part(engine_.state(), std::move(part_), std::exchange(steps_, {}), tiles);
-    // Of other tiles and boxes it may see what has come from other parts, and not what lay in their memory before.
+    // The part may see of other tiles and boxes what has come from other parts, not what lay in their memory before.
     for (const auto& [key, state] : tiles.states) {
       const logic::recorded_effect effect = tiles.effect_of(state);
       const auto held = bound.find({key.array, key.tile});

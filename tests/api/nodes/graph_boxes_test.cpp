@@ -112,7 +112,7 @@ TEST(graph_boxes, another_node_gets_the_boxes_that_its_calls_read) {
   EXPECT_EQ(results.read()(1), f.taken(right));
 }
 
-// What another node has written is read here: by the part of this node, and by a graph that is all of this node's.
+// Tiles that another node has written are read here: by the part of this node, and by a graph that is all of its own.
 TEST(graph_boxes, boxes_come_home_for_a_run) {
   several_nodes n(1, 2, 1h);
   field f(n.a, side, side, side, side);
