@@ -247,8 +247,7 @@ graph_run::wake_hint graph_run::finished(hand& h, std::uint32_t node, bool fine,
   h.passed_up += each != 0 ? each * static_cast<float>(held ? waiting - come : 1) : wake_ticks;
   if (h.passed_up < wake_ticks) return wake_hint::nothing;
   h.passed_up = 0;
-  const std::uint64_t called = called_.load(std::memory_order_relaxed);
-  if (called != 0 && static_cast<float>(ticks() - called) < time_to_come * wake_ticks) return wake_hint::nothing;
+  if (are_coming(wake_ticks) != 0) return wake_hint::nothing;
   if (owner_sleeps_.load(std::memory_order_seq_cst)) {
     note_called(0);  // it calls those that are missing
     { std::lock_guard hold(sleep_lock_); }
@@ -259,14 +258,20 @@ graph_run::wake_hint graph_run::finished(hand& h, std::uint32_t node, bool fine,
   return wake_hint::nodes_for_others;
 }
 
+// Returns how many threads have been called and are still believed to come.
+std::size_t graph_run::are_coming(float wake_ticks) const {
+  const std::size_t n = coming_.load(std::memory_order_relaxed);
+  if (n == 0) return 0;
+  const std::uint64_t called = called_.load(std::memory_order_relaxed);
+  return static_cast<float>(ticks() - called) < time_to_come * wake_ticks ? n : 0;
+}
+
 std::size_t graph_run::call_more(float wake_ticks, std::size_t most) {
   std::size_t n = shared_count();
   const std::size_t count = hands_used_.load(std::memory_order_seq_cst);
   for (std::size_t i = 0; i < count; ++i) n += hands_[i].ring.size();
   auto come = static_cast<std::size_t>(std::max(0, hungry_.load(std::memory_order_relaxed)));
-  const std::uint64_t called = called_.load(std::memory_order_relaxed);
-  const bool lately = called != 0 && static_cast<float>(ticks() - called) < time_to_come * wake_ticks;
-  const std::size_t coming = lately ? coming_.load(std::memory_order_relaxed) : 0;
+  const std::size_t coming = are_coming(wake_ticks);
   come += coming;
   if (n <= come) return 0;
   most = std::min(most, n - come);

@@ -179,6 +179,7 @@ class graph_run {
   void hold(hand&, replay_node&);
   void lay_out(std::span<replay_node* const>);
   void count_done(hand&);
+  std::size_t are_coming(float wake_ticks) const;
   void rest(hand&);
 
   const std::size_t rings_;

@@ -324,6 +324,25 @@ TEST(graph_run, asks_for_a_thread_where_the_work_is_worth_one_and_nobody_looks) 
   EXPECT_TRUE(ask(100, 299));
 }
 
+// A thread was called as the run began, for its other root, and has come; then a node makes two ready.
+TEST(graph_run, asks_for_a_thread_again_as_soon_as_the_one_that_was_called_has_come) {
+  made_graph g(4, {{1, 2, true}, {1, 3, true}});
+  for (const bool has_come : {false, true}) {
+    graph_run run(g.graph, 2);
+    run.note_called(1);
+    graph_run::hand& owner = run.take_hand();
+    graph_run::hand& other = run.take_hand();
+    if (has_come) run.join();
+    std::uint32_t n = 0;
+    ASSERT_TRUE(run.next(owner, n, 0));
+    ASSERT_TRUE(run.next(other, n, 0));
+    ASSERT_EQ(n, 1u);
+    constexpr float an_hour = 1e13f;  // ticks
+    EXPECT_EQ(run.finished(other, n, true, an_hour) == graph_run::wake_hint::nodes_for_others, has_come);
+    if (has_come) run.leave();
+  }
+}
+
 // One node makes eight ready. The thread that has run it takes one; one that has come calls those that are missing.
 TEST(graph_run, a_thread_that_has_come_calls_those_that_are_missing) {
   std::vector<edge> edges;
