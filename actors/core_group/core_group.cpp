@@ -102,10 +102,10 @@ void group_actor::run_released(std::span<task_record* const> tasks) {
 void group_actor::after_turn() { wake_owed(); }
 
 void group_actor::run_wide(task_record& t, int slots) {
-  make_spares(parking_.give_wide(t, slots, t.extra->options.priority));
+  owed_.add_spares(parking_.give_wide(t, slots, t.extra->options.priority));
 }
 
-void group_actor::run_without_slot(task_record& t) { make_spares(parking_.give_slotless(t)); }
+void group_actor::run_without_slot(task_record& t) { owed_.add_spares(parking_.give_slotless(t)); }
 
 void group_actor::refuse_claimed(task_record& t) { placement_.refuse_claimed(t); }
 
@@ -133,7 +133,7 @@ std::size_t group_actor::take_back(std::span<task_record*> room,
   if (!placement_.releases_early()) n += queue_.take_early(room.subspan(n), wanted);
   if (!queue_.empty()) parking_.keep_watch();
   const std::size_t more = parking_.take_unstarted(room.data() + n, room.size() - n, wanted);
-  if (more != 0) make_spares(parking_.spares_due());
+  if (more != 0) owed_.add_spares(parking_.spares_due());
   return n + more;
 }
 

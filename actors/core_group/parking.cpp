@@ -8,6 +8,7 @@
 #include <chrono>
 #include <utility>
 
+#include "actors/protocol/late_wakes.hpp"
 #include "devices/threads.hpp"
 
 namespace troupe::detail {
@@ -16,6 +17,7 @@ using logic::slots;
 
 namespace {
 constexpr auto nap = std::chrono::milliseconds(1);
+constexpr auto nap_max = 16 * nap;  // while there is nothing to watch
 }
 
 // ---- threads of the group -------------------------------------------------------------------------------------------
@@ -94,6 +96,7 @@ void parking::look_soon(thread& t) {
 // Sleeps with a slot until the thread is given something, has lost its slot, or has found work.
 void parking::sleep(thread& self, std::unique_lock<std::mutex>& hold) {
   self.cpu = devices::current_cpu();
+  auto next_nap = nap;
   const auto stays = [&] { return !closed_ && book_.state_of(self.seat) == slots::thread_state::asleep; };
   while (stays()) {
     const bool others_work = world_.somebody_works();
@@ -110,14 +113,8 @@ void parking::sleep(thread& self, std::unique_lock<std::mutex>& hold) {
       self.wake.wait(hold, [&] { return !stays() || !napper_.load(std::memory_order_relaxed); });
       note_woken(self);
     } else {
-      watch_wanted_ = false;
-      napping_ = self.seat;
-      napper_.store(true, std::memory_order_relaxed);
-      const bool over = self.wake.wait_for(hold, nap, [&] { return !stays(); });
-      note_woken(self);
-      napping_ = thread::nowhere;
-      napper_.store(false, std::memory_order_relaxed);
-      if (!over && !world_.work_overdue()) continue;
+      const bool over = take_nap(self, hold, next_nap);
+      if (!over && (watch_wanted_ || !world_.work_overdue())) continue;
       watch_wanted_ = true;  // a thread that asked for a watch meanwhile counted on this one
       if (stays()) {
         book_.call(self.seat);
@@ -128,6 +125,28 @@ void parking::sleep(thread& self, std::unique_lock<std::mutex>& hold) {
   }
   if (watch_wanted_ && book_.state_of(self.seat) == slots::thread_state::idle)
     pass_watch_on();  // this thread has lost its slot meanwhile
+}
+
+// Sleeps for a while, less if the thread is roused or asked to keep watch, and chooses how long the next nap is: twice as
+// long while there is no work, or one body that takes seconds would have a sleeper wake a thousand times for each.
+// Returns true if the thread was roused.
+bool parking::take_nap(thread& self, std::unique_lock<std::mutex>& hold, std::chrono::milliseconds& next) {
+  watch_wanted_ = false;
+  napping_ = self.seat;
+  naps_long_.store(next > nap, std::memory_order_seq_cst);
+  napper_.store(true, std::memory_order_seq_cst);
+  // A thread that posts work looks at the naps after posting, this one at the work after announcing its own.
+  if (next > nap && world_.work_in_sight()) {
+    next = nap;
+    naps_long_.store(false, std::memory_order_seq_cst);
+  }
+  const auto is_roused = [&] { return closed_ || book_.state_of(self.seat) != slots::thread_state::asleep; };
+  self.wake.wait_for(hold, next, [&] { return is_roused() || watch_wanted_; });
+  note_woken(self);
+  next = watch_wanted_ || world_.work_in_sight() ? nap : std::min<std::chrono::milliseconds>(2 * next, nap_max);
+  napping_ = thread::nowhere;
+  napper_.store(false, std::memory_order_seq_cst);
+  return is_roused();
 }
 
 void parking::rouse(thread& t) {
@@ -312,15 +331,20 @@ void parking::wake(std::size_t n, nearness where) {
     if (count + others < n) book_.call_next(n - count - others);
     publish();
   }
-  for (std::size_t i = 0; i < count; ++i) chosen[i]->wake.notify_one();
+  for (std::size_t i = 0; i < count; ++i) late_wakes::wake(chosen[i]->wake);
 }
 
 void parking::keep_watch() {
-  if (napper_.load(std::memory_order_relaxed) || sleepers_.load(std::memory_order_seq_cst) == 0) return;
+  if (sleepers_.load(std::memory_order_seq_cst) == 0) return;
+  if (napper_.load(std::memory_order_seq_cst) && !naps_long_.load(std::memory_order_seq_cst)) return;
   thread* one = nullptr;
   {
     std::lock_guard hold(lock_);
-    if (!book_.asleep().empty()) {
+    if (napping_ != thread::nowhere) {
+      if (!naps_long_.exchange(false, std::memory_order_seq_cst)) return;
+      watch_wanted_ = true;
+      one = threads_[napping_];
+    } else if (!book_.asleep().empty()) {
       watch_wanted_ = true;
       one = threads_[book_.asleep().front()];
     } else if (const auto passer = book_.passer()) {
@@ -330,7 +354,7 @@ void parking::keep_watch() {
       return;
     }
   }
-  one->wake.notify_one();
+  late_wakes::wake(one->wake);
 }
 
 bool parking::has_slot_for_nobody() {
@@ -344,7 +368,7 @@ void parking::close() {
   std::lock_guard hold(lock_);
   closed_ = true;
   book_.close();
-  for (thread* t : threads_) t->wake.notify_one();
+  for (thread* t : threads_) late_wakes::wake(t->wake);
 }
 
 // ---- inside ---------------------------------------------------------------------------------------------------------
@@ -371,13 +395,13 @@ void parking::carry_out() {
   e.granted.clear();
   for (const slots::seat s : e.roused) {
     rouse(*threads_[s]);
-    threads_[s]->wake.notify_one();
+    late_wakes::wake(threads_[s]->wake);
   }
   e.roused.clear();
   // Threads that a crowd of waiting bodies needed end one after the other: each looks here for the next.
   if (const auto s = book_.surplus(); s && !closed_ && !threads_[*s]->is_surplus) {
     threads_[*s]->is_surplus = true;
-    threads_[*s]->wake.notify_one();
+    late_wakes::wake(threads_[*s]->wake);
   }
 }
 
@@ -390,12 +414,12 @@ void parking::look_after(slots::seat s) {
     publish();
   } else if (!napper_.load(std::memory_order_relaxed)) {
     watch_wanted_ = true;
-    threads_[s]->wake.notify_one();
+    late_wakes::wake(threads_[s]->wake);
   }
 }
 
 void parking::pass_watch_on() {
-  if (!book_.asleep().empty()) threads_[book_.asleep().front()]->wake.notify_one();
+  if (!book_.asleep().empty()) late_wakes::wake(threads_[book_.asleep().front()]->wake);
 }
 
 }  // namespace troupe::detail

@@ -165,6 +165,7 @@ class parking {
   void note_woken(thread&);
   void tell_idleness();
   void sleep(thread&, std::unique_lock<std::mutex>&);
+  bool take_nap(thread&, std::unique_lock<std::mutex>&, std::chrono::milliseconds& next);
   void look_soon(thread&);
   void stay_idle(thread&, std::unique_lock<std::mutex>&);
   void pass_watch_on();
@@ -174,6 +175,7 @@ class parking {
   alignas(64) std::atomic<int> sleepers_{0};
   std::atomic<int> slots_wanted_{0};  // length of the line, and slots that are missing
   std::atomic<bool> napper_{false};
+  std::atomic<bool> naps_long_{false};  // longer than usual: there was nothing to watch
   std::atomic<std::uint64_t> wake_up_;  // written with lock_ held
   std::uint64_t woken_ = 0;             // wake-ups that it has been learned from, while they are few; with lock_ held
 

@@ -91,12 +91,13 @@ void group_actor::call_sleepers(std::size_t handed, attention who, float stealab
     parking_.keep_watch();
 }
 
-// Wakes the threads for which there was work in a turn: the one that wakes them may lose its core to one of them, and
+// Wakes and makes the threads for which there was work in a turn: the one that wakes them may lose its core to one of them, and
 // must not hold the turn then. A thread that took the next turn meanwhile may find what it owes already done.
 void group_actor::wake_owed() {
   if (!owed_.any()) return;
   if (const std::size_t threads = owed_.take()) wake(threads, parking::nearness::far);
   if (owed_.take_near()) wake(1, parking::nearness::near);
+  make_spares(owed_.take_spares());
 }
 
 // Notes that threads are to be woken for work that is worth so many; those that look come by themselves.

@@ -94,7 +94,7 @@ void disk::add(const order& o) {
   if (orders_.post_if_open(o) == 0)
     refuse(o);
   else
-    bell_.ring();
+    o.done ? bell_.ring_now() : bell_.ring();
 }
 
 void disk::thread_main() {

@@ -38,6 +38,7 @@ void placement::relieve_others(executor& idle) {
     const std::size_t half = std::min((e->unstarted() + 1) / 2, back.size());
     const std::size_t n =
         e->take_back(std::span(back.data(), half), [&](const task_record& t) { return assignment_.suits(t, to); });
+    notifications_.add(*e);
     for (std::size_t i = n; i != 0; --i) assignment_.move(*back[i - 1], to);
     if (n != 0) return;
   }
@@ -55,6 +56,7 @@ void placement::place_anew() {
     std::array<task_record*, relief_max> back;
     const auto wanted = [&](const task_record& t) { return may_go_elsewhere(t); };
     const std::size_t n = executors_[i].take_back(back, wanted);
+    notifications_.add(executors_[i]);
     executors_[i].recall([&](const task_record& t) {
       if (!may_go_elsewhere(t)) return false;
       chains_.lead_no_more(const_cast<task_record&>(t));

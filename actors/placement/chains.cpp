@@ -215,14 +215,16 @@ void chains::send_held_back(std::size_t i) {
     if (graph_.alive(r)) send_behind(*r.task);
 }
 
-// True if the task has its data in that space as soon as its predecessors have ended, and what it is promised has come.
-bool chains::has_nothing_in_the_way(task_record& t, memory_space where, const std::vector<promise>& promised) {
+// True if the task has its data where that executor is as soon as its predecessors have ended, and what it is promised has come.
+bool chains::has_nothing_in_the_way(task_record& t, std::size_t executor, const std::vector<promise>& promised) {
+  const memory_space where = assignment_.facts()[executor].space;
+  const bool on_node = assignment_.facts()[executor].kind == device_kind::node;
   bool in_the_way = false;
   logic::each_in_the_way(t, where, [&](array_core& a, std::uint32_t tile, coherence_entry&, logic::wanted) {
     in_the_way = in_the_way || !is_among(promised, a, tile);
   });
   const auto alive = [this](task_ref r) { return graph_.alive(r); };
-  logic::each_part_clash(t, where, alive, [&](task_ref) { in_the_way = true; });
+  logic::each_part_clash(t, where, on_node, alive, [&](task_ref) { in_the_way = true; });
   return !in_the_way && !logic::lost_input(t);
 }
 
@@ -252,9 +254,10 @@ bool chains::send_behind(task_record& t) {
     i = plan->executor;
     promised = std::move(plan->boxes);
   }
-  if (assignment_.facts()[i].kind == device_kind::node && waits_for_tasks(t)) return false;
+  const bool on_node = assignment_.facts()[i].kind == device_kind::node;
+  if (on_node && waits_for_tasks(t)) return false;
   const memory_space where = assignment_.facts()[i].space;
-  if (!has_nothing_in_the_way(t, where, promised) || is_written_elsewhere(t, i)) return false;
+  if (!has_nothing_in_the_way(t, i, promised) || is_written_elsewhere(t, i)) return false;
   if (host_memory_ && !host_memory_->has_room_now(t)) return false;
   // Under a budget it would hold room in host memory all the while.
   const bool far =
@@ -267,8 +270,8 @@ bool chains::send_behind(task_record& t) {
   if (!assignment_.assign_behind(t, i)) return false;
   if (t.extra) t.extra->pulls.clear();
   if (host_memory_) host_memory_->take_room(t);
-  logic::note_parts(t, where, [this](task_ref r) { return graph_.alive(r); });
-  logic::note_sent(t, where, assignment_.facts()[i].kind == device_kind::node);
+  logic::note_parts(t, where, on_node, [this](task_ref r) { return graph_.alive(r); });
+  logic::note_sent(t, where, on_node);
   // The node has no version that is current here of the tiles that it is promised boxes of.
   for (const promise& p : promised) p.array->coherence->tiles[p.tile].cached.erase(where);
   crossings_.send(t, std::move(promised));

@@ -125,7 +125,7 @@ class chains {
 
  private:
   static bool has_all_here(const task_record& t) { return t.ahead > 0 && t.ahead == t.pending; }
-  bool has_nothing_in_the_way(task_record&, memory_space where, const std::vector<promise>&);
+  bool has_nothing_in_the_way(task_record&, std::size_t executor, const std::vector<promise>&);
   bool make_promises(task_record&);
   bool is_written_elsewhere(const task_record&, std::size_t executor) const;
   void note_handed(task_record&);

@@ -237,9 +237,11 @@ std::uint64_t placement::abandon_queued() {
     abandon(t);
     work_.to_retire(t);
   };
-  for (executor* e : executors_.all())
+  for (executor* e : executors_.all()) {
     for (std::size_t got; (got = e->take_back(back, [](const task_record&) { return true; })) != 0;)
       for (std::size_t i = 0; i < got; ++i) give_up(*back[i]);
+    notifications_.add(*e);
+  }
   assignment_.drop_kept(give_up);
   admission_.drop_queued(give_up);
   for (task_record* t : absent_.take([](task_record&) { return true; })) give_up(*t);

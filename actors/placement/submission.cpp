@@ -92,7 +92,9 @@ bool placement::order_aside(task_record& t) {
   const std::size_t side = side_turns::of_thread();
   side_turns& turns = turns_.aside();
   bool told = false, taken = false, released = false, posted = false, waited = false;
+  late_wakes late;
   if ((!turns.is_for_turn(t) && turns.try_take(side, told)) || await_side_turn(t, side, told, waited)) {
+    late.begin();
     taken = aside_.may_take(turns, side, t) && assignment_.foresee_aside(t);
     if (taken) {
       in_flight_.note_submitted_aside(side);
@@ -104,11 +106,15 @@ bool placement::order_aside(task_record& t) {
         // A task comes with one pending count, its submission, taken off here.
         if (t.pending.fetch_sub(1, std::memory_order_acq_rel) == 1) (release_aside(t, side) ? released : posted) = true;
       } catch (...) {
+        late_wakes::due due = late.end();
         (void)turns.leave(side);  // the turn that is taken now tells
+        due.wake();
         return end_failed_aside(unordered);
       }
     }
+    late_wakes::due due = late.end();
     told = turns.leave(side) || told;
+    due.wake();
   }
   if (waited) turns.note_waited(side, !taken);
   if (released) executors_[0].after_turn();

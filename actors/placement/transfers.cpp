@@ -82,12 +82,12 @@ bool transfers::must_wait(task_record& t, memory_space where, bool on_node) {
     waits = true;
   });
   const auto alive = [this](task_ref r) { return graph_.is_unfinished(r); };
-  logic::each_part_clash(t, where, alive, [&](task_ref r) { waits = graph_.link(r, t, false) || waits; });
+  logic::each_part_clash(t, where, on_node, alive, [&](task_ref r) { waits = graph_.link(r, t, false) || waits; });
   return waits;
 }
 
 void transfers::leaves(task_record& t, memory_space where, bool on_node) {
-  logic::note_parts(t, where, [this](task_ref r) { return graph_.is_unfinished(r); });
+  logic::note_parts(t, where, on_node, [this](task_ref r) { return graph_.is_unfinished(r); });
   if (pulls(t, on_node)) choose_sources(t, where);
   if (where != host_space) logic::note_sent(t, where, on_node);
 }

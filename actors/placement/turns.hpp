@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "actors/placement/side_turns.hpp"
+#include "actors/protocol/late_wakes.hpp"
 #include "actors/protocol/turn.hpp"
 
 namespace troupe::detail {
@@ -22,6 +23,7 @@ class turns {
   bool try_take() {
     if (!turn_.try_take()) return false;
     outer_ = std::exchange(held_here_, this);
+    late_.begin();
     std::atomic_thread_fence(std::memory_order_seq_cst);  // see is_over
     aside_.close();
     return true;
@@ -29,14 +31,18 @@ class turns {
   void take() {
     turn_.take();
     outer_ = std::exchange(held_here_, this);
+    late_.begin();
     std::atomic_thread_fence(std::memory_order_seq_cst);
     aside_.close();
   }
+  /// Leaves the turn, and wakes the threads that there was reason to wake in it.
   void leave() {
     aside_.open();
     left_.store(left_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     held_here_ = outer_;
+    late_wakes::due due = late_.end();
     turn_.leave();
+    due.wake();
   }
 
   /// True if the calling thread holds this turn.
@@ -116,6 +122,7 @@ class turns {
 
   side_turns aside_;
   alignas(64) turn turn_;
+  late_wakes late_;
   const turns* outer_ = nullptr;        // that its holder holds as well, of another runtime
   std::atomic<std::uint64_t> left_{0};  // turns
   std::atomic<std::uint64_t> last_{0};  // ticks

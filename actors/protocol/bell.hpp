@@ -8,20 +8,24 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "actors/protocol/late_wakes.hpp"
+
 namespace troupe::detail {
 
 /// Wakes the one thread that sleeps in front of it. A ring that finds no sleeper is kept, and ends the next sleep at
-/// once. Any thread rings; one thread sleeps.
+/// once. Any thread rings, and the sleeper wakes once that thread has left its turn; one thread sleeps.
 class bell {
  public:
   using held = std::unique_lock<std::mutex>;
 
   void ring() {
-    {
-      std::lock_guard hold(lock_);
-      rung_ = true;
-    }
-    changed_.notify_all();
+    mark_rung(hold());
+    late_wakes::wake(changed_);
+  }
+  /// Rings for a caller that waits for what the sleeper then does, also in a turn: the sleeper wakes at once.
+  void ring_now() {
+    mark_rung(hold());
+    changed_.notify_one();
   }
   /// True while the thread sleeps, or is about to. Sequentially consistent, as a mailbox's count.
   bool has_sleeper() const { return asleep_.load(std::memory_order_seq_cst); }
@@ -31,7 +35,7 @@ class bell {
   void mark_rung(const held&) { rung_ = true; }
   bool is_rung(const held&) const { return rung_; }
   /// Wakes the sleeper after `mark_rung`, once the lock has been released.
-  void wake() { changed_.notify_one(); }
+  void wake() { late_wakes::wake(changed_); }
 
   // ---- the thread that sleeps ---------------------------------------------------------------------------------------
   /// Sleeps until it rings, unless `has_work` is true after the sleep has been announced: what is posted later rings.

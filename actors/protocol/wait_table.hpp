@@ -6,13 +6,20 @@
 #include <array>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <mutex>
+#include <utility>
 
 #include <troupe/detail/task.hpp>
 
+#include "actors/protocol/late_wakes.hpp"
+
 namespace troupe::detail {
 
-/// A few condition variables shared by all tasks. A task that no thread waits for costs nothing.
+/// Seats for threads that wait for tasks. The end of a task wakes those that wait for it and no others; one that no
+/// thread waits for costs nothing. Any thread calls any function.
 class wait_table {
  public:
   /// Sleeps until the task is done or the time has come; true if done.
@@ -21,23 +28,62 @@ class wait_table {
     std::unique_lock hold(b.lock);
     if ((t.phase.fetch_or(phase_watched, std::memory_order_acq_rel) & phase_mask) == phase_done) return true;
     const auto done = [&] { return (t.phase.load(std::memory_order_acquire) & phase_mask) == phase_done; };
+    const occupied mine(b, t);
     if (deadline == std::chrono::steady_clock::time_point::max()) {
-      b.changed.wait(hold, done);
+      mine.changed().wait(hold, done);
       return true;
     }
-    return b.changed.wait_until(hold, deadline, done);
+    return mine.changed().wait_until(hold, deadline, done);
   }
+  /// Wakes the threads that wait for the task, which is done; see late_wakes.
   void announce(const task_record& t) noexcept {
     bucket& b = of(t);
-    { std::lock_guard hold(b.lock); }
-    b.changed.notify_all();
+    late_wakes here;
+    here.begin();  // they want the lock
+    {
+      std::lock_guard hold(b.lock);
+      for (seat* s = b.taken; s; s = s->next)
+        if (s->task == &t) late_wakes::wake(s->changed);
+    }
+    here.end().wake();
   }
 
  private:
-  struct bucket {
-    std::mutex lock;
+  // A thread has one while it waits. Seats are kept: a wake-up may come when its thread has left.
+  struct seat {
     std::condition_variable changed;
+    const task_record* task = nullptr;
+    seat* next = nullptr;
   };
+  struct alignas(64) bucket {
+    std::mutex lock;
+    seat* taken = nullptr;
+    seat* free = nullptr;
+    std::deque<seat> all;
+  };
+  // A seat, from construction to destruction; both with the bucket's lock.
+  class occupied {
+   public:
+    occupied(bucket& b, const task_record& t) : of_(b), seat_(b.free ? b.free : &b.all.emplace_back()) {
+      if (b.free) b.free = seat_->next;
+      seat_->task = &t;
+      seat_->next = std::exchange(b.taken, seat_);
+    }
+    ~occupied() {
+      seat** s = &of_.taken;
+      while (*s != seat_) s = &(*s)->next;
+      *s = seat_->next;
+      seat_->next = std::exchange(of_.free, seat_);
+    }
+    occupied(const occupied&) = delete;
+    occupied& operator=(const occupied&) = delete;
+    std::condition_variable& changed() const { return seat_->changed; }
+
+   private:
+    bucket& of_;
+    seat* const seat_;
+  };
+
   bucket& of(const task_record& t) { return buckets_[(reinterpret_cast<std::uintptr_t>(&t) >> 8) % buckets_.size()]; }
   std::array<bucket, 16> buckets_;
 };

@@ -49,4 +49,21 @@ inline std::vector<system_thread> system_threads(std::string_view name) {
   return all;
 }
 
+/// True if that thread sleeps.
+inline bool sleeps(int id) {
+  for (const system_thread& t : system_threads(""))
+    if (t.id == id) return t.state == 'S';
+  return false;
+}
+
+/// Returns how often the thread has given up its core, of its own accord or not.
+inline std::uint64_t switches_of(int id) {
+  std::ifstream in("/proc/self/task/" + std::to_string(id) + "/status");
+  std::uint64_t sum = 0;
+  for (std::string line; std::getline(in, line);)
+    if (const std::size_t at = line.find("ctxt_switches:"); at != line.npos)
+      sum += std::stoull(line.substr(line.find(':', at) + 1));
+  return sum;
+}
+
 }  // namespace test

@@ -98,13 +98,16 @@ std::uint64_t parts_read(const task_record&, const array_core&, std::uint32_t ti
                          std::vector<box4>* parts = nullptr);
 
 /// Calls f(task_ref) for each task in flight that the task, which is to run in space `where`, must wait for. Parts of
-/// one tile may be written and read at once, but not while a device copies the whole tile to get at a part.
+/// one tile may be written and read at once, but not while a device copies the whole tile to get at a part. A node
+/// (`on_node`) is sent the part. It must not wait here either: a task of a later call may be its predecessor, as parts
+/// of one run of a graph wait for each other.
 template <class Alive, class F>
-void each_part_clash(const task_record& t, memory_space where, Alive&& alive, F&& f) {
+void each_part_clash(const task_record& t, memory_space where, bool on_node, Alive&& alive, F&& f) {
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     if (!x.array || !x.array->coherence || is_whole(x)) continue;
     const bool copies = where != host_space && uses_copies(x);
+    if (copies && on_node) continue;
     if (!copies && !writes(x)) continue;
     each_tile_of(x, [&](std::uint32_t tile) {
       const coherence_entry& entry = x.array->coherence->tiles[tile];
@@ -115,11 +118,12 @@ void each_part_clash(const task_record& t, memory_space where, Alive&& alive, F&
 }
 /// Notes that the task is in flight and accesses parts of tiles: see each_part_clash.
 template <class Alive>
-void note_parts(task_record& t, memory_space where, Alive&& alive) {
+void note_parts(task_record& t, memory_space where, bool on_node, Alive&& alive) {
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     if (!x.array || is_whole(x)) continue;
     const bool copies = where != host_space && uses_copies(x);
+    if (copies && on_node) continue;
     if (!copies && !writes(x)) continue;
     have_account(*x.array);
     each_tile_of(x, [&](std::uint32_t tile) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -68,11 +69,16 @@ class lot : private parking::wake_conditions {
   int worked = 0, slotless = 0, wide = 0;
   std::atomic<bool> busy{false}, work{false}, overdue{false};
   std::atomic<int> idle_told{0};
+  mutable std::atomic<int> naps{0};
 
  private:
   bool somebody_works() const override { return busy; }
   bool work_in_sight() const override { return work.load(); }
-  bool work_overdue() const override { return overdue; }
+  bool work_overdue() const override {
+    ++naps;
+    naps.notify_all();
+    return overdue;
+  }
   void all_asleep() override { ++idle_told; }
 
   std::vector<parking::thread> threads_;
@@ -143,6 +149,35 @@ TEST(parking, naps_while_somebody_works_and_looks_up_when_work_is_overdue) {
   l.parking_lot.keep_watch();
   ASSERT_TRUE(l.wait([&] { return l.worked >= 3; }));
   l.overdue = false;
+  l.busy = false;
+}
+
+std::chrono::milliseconds time_of_naps(lot& l, int n) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (int now = l.naps, last = now + n; now < last; now = l.naps) l.naps.wait(now);
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
+}
+
+// One body may take seconds, and each nap ends with a wake-up.
+TEST(parking, naps_for_longer_while_there_is_nothing_to_watch) {
+  lot l(2);
+  ASSERT_TRUE(l.all_sleep(2));
+  l.busy = true;
+  l.parking_lot.keep_watch();
+  EXPECT_GE(time_of_naps(l, 20).count(), 200);
+  l.overdue = true;  // seen at the end of a short nap that begins now
+  l.parking_lot.keep_watch();
+  ASSERT_TRUE(l.wait([&] { return l.worked >= 1; }));
+  l.busy = l.overdue = false;
+}
+
+TEST(parking, naps_shortly_while_there_is_work) {
+  lot l(1);
+  ASSERT_TRUE(l.all_sleep(1));
+  l.busy = l.work = true;
+  l.parking_lot.keep_watch();
+  EXPECT_LT(time_of_naps(l, 400).count(), 5'000) << "6,400 with the longest naps";
+  l.work = false;
   l.busy = false;
 }
 

@@ -3,13 +3,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 #include <vector>
 
 #include "actors/placement/turns.hpp"
+#include "actors/protocol/bell.hpp"
 
 namespace {
 
+using troupe::detail::bell;
 using troupe::detail::turns;
 
 TEST(turns, are_had_by_one_at_a_time) {
@@ -34,6 +37,30 @@ TEST(turns, exclude_threads_that_wait_for_them) {
     });
   for (auto& th : all) th.join();
   EXPECT_EQ(guarded, 80'000);
+}
+
+TEST(turns, are_left_before_others_are_woken) {
+  for (const bool tries : {false, true}) {
+    turns t(100);
+    bell b;
+    std::atomic<bool> was_free{false};
+    std::jthread sleeper([&] {
+      b.sleep_unless([] { return false; });
+      was_free = t.try_take();
+      if (was_free) t.leave();
+    });
+    while (!b.has_sleeper()) std::this_thread::yield();
+    { const bell::held hold = b.hold(); }  // it has begun to wait
+    if (tries)
+      ASSERT_TRUE(t.try_take());
+    else
+      t.take();
+    b.ring();
+    for (int i = 0; i < 2'000; ++i) std::this_thread::yield();
+    t.leave();
+    sleeper.join();
+    EXPECT_TRUE(was_free);
+  }
 }
 
 TEST(turns, are_stale_when_none_was_begun_for_a_while_and_none_is_held) {

@@ -8,10 +8,14 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <thread>
 #include <vector>
 
+#include <unistd.h>
+
 #include "actors/protocol/phase.hpp"
+#include "tests/support/system_threads.hpp"
 
 namespace {
 
@@ -80,6 +84,46 @@ TEST(wait_table, does_not_take_the_end_of_another_task_for_the_one_it_waits_for)
   end(t, board);
   waits.join();
   EXPECT_TRUE(was_done);
+}
+
+// A service has hundreds of threads that wait, each for a task of its own.
+TEST(wait_table, lets_who_waits_for_another_task_sleep) {
+  wait_table board;
+  task_record t;
+  std::atomic<int> id{0};
+  std::jthread waits([&] {
+    id = ::gettid();
+    board.wait(t, for_ever);
+  });
+  while (id == 0 || !is_watched(t) || !test::sleeps(id)) std::this_thread::yield();
+  const std::uint64_t before = test::switches_of(id);
+  std::vector<task_record> others(400);  // some are where that one is
+  for (task_record& o : others) {
+    board.wait(o, steady_clock::time_point{});
+    end(o, board);
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(test::switches_of(id), before);
+  end(t, board);
+}
+
+TEST(wait_table, wakes_each_of_many) {
+  wait_table board;
+  std::vector<task_record> tasks(60);
+  std::atomic<int> right{0};
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 120; ++i)
+    threads.emplace_back([&, i] {
+      task_record& mine = tasks[static_cast<std::size_t>(i) % tasks.size()];
+      for (int k = 0; k < 3; ++k) board.wait(mine, steady_clock::now());  // seats come and go
+      if (board.wait(mine, for_ever) && is_fulfilled(mine)) ++right;
+    });
+  for (task_record& t : tasks) {
+    await_watcher(t);
+    end(t, board);
+  }
+  threads.clear();
+  EXPECT_EQ(right, 120);
 }
 
 }  // namespace

@@ -355,6 +355,32 @@ TEST(graphs_over_nodes, tiles_that_are_written_in_parts_need_not_be_whole) {
   EXPECT_EQ(code_of([&] { n.a.run(bad).get(); }), errc::uninitialized_read);
 }
 
+// The part there reads another row of a tile of which a task before the run writes one here. That task waits for a node,
+// this part waits for the one here, and that one waits for the task.
+TEST(graphs_over_nodes, a_part_keeps_nobody_from_writing_what_it_does_not_read) {
+  several_nodes n(1);
+  auto x = n.a.filled({8}, tiles(8), word{1}), y = n.a.filled({16}, tiles(8), word{2});
+  const graph g = n.a.record([&](recorder& r) {
+    r.spawn(at("a"), lean, read(y), write(x), index_t{0});
+    r.spawn(at("b"), blend, read(y.sub({{15}, {16}})), update(x.sub({{0}, {1}})), index_t{0});
+  });
+  may_go = false;
+  n.a.spawn(at("b"), hold, update(y.sub({{0}, {8}})));  // all of a tile: it is there then
+  // Parts of both tiles.
+  const auto put = n.a.spawn(at("a"), add, update(y.sub({{4}, {12}})), word{5});
+  const auto run = n.a.run(g);
+  may_go = true;
+  ASSERT_TRUE(run.wait_for(20s)) << "the run and the task wait for each other";
+  run.get();
+  std::vector<word> my(16, 2), mx(8);
+  for (std::size_t i = 0; i < 8; ++i) my[i] += 1;
+  for (std::size_t i = 4; i < 12; ++i) my[i] += 5;
+  lean_on(my.data(), 0, 16, mx.data(), 0, 8, 0, false);
+  lean_on(&my[15], 0, 1, mx.data(), 0, 1, 0, true);
+  EXPECT_EQ(contents(x), mx);
+  EXPECT_EQ(contents(y), my);
+}
+
 TEST(graphs_over_nodes, calls_may_see_nothing_of_an_array) {
   several_nodes n(1);
   auto x = n.a.filled({4}, tiles(2), word{0}), none = n.a.filled({4}, tiles(4), word{0});

@@ -69,10 +69,10 @@ struct directory_test : testing::Test {
     });
     return all;
   }
-  std::size_t clashes(const task_record& t, memory_space where) {
+  std::size_t clashes(const task_record& t, memory_space where, bool on_node = false) {
     std::size_t n = 0;
     each_part_clash(
-        t, where, [](auto) { return true; }, [&](auto) { ++n; });
+        t, where, on_node, [](auto) { return true; }, [&](auto) { ++n; });
     return n;
   }
   static constexpr auto alive = [](auto) { return true; };
@@ -194,15 +194,26 @@ TEST_F(directory_test, counts_bytes_of_the_tile_that_is_changed_apart) {
 
 TEST_F(directory_test, lets_parts_clash_that_a_device_copies_with_those_that_are_written) {
   task_record& reads = part(access_mode::read, 110, 120);
-  note_parts(reads, gpu, alive);
+  note_parts(reads, gpu, false, alive);
   EXPECT_EQ(clashes(part(access_mode::update, 150, 160), host_space), 1u);
   EXPECT_EQ(clashes(part(access_mode::update, 210, 220), host_space), 0u) << "another tile";
   EXPECT_EQ(clashes(part(access_mode::read, 150, 160), gpu), 0u) << "two readers";
   forget_parts(reads);
   EXPECT_EQ(clashes(part(access_mode::update, 150, 160), host_space), 0u);
-  note_parts(part(access_mode::update, 150, 160), host_space, alive);
+  note_parts(part(access_mode::update, 150, 160), host_space, false, alive);
   EXPECT_EQ(clashes(part(access_mode::read, 110, 120), gpu), 1u);
   EXPECT_EQ(clashes(part(access_mode::read, 110, 120), host_space), 0u) << "the host reads its part only";
+}
+
+TEST_F(directory_test, sends_nodes_parts_while_others_are_written) {
+  constexpr memory_space node = other_gpu;
+  task_record& reads = part(access_mode::read, 110, 120);
+  note_parts(reads, node, true, alive);
+  EXPECT_EQ(clashes(part(access_mode::update, 150, 160), host_space), 0u);
+  task_record& writes = part(access_mode::update, 150, 160);
+  note_parts(writes, node, true, alive);
+  EXPECT_EQ(clashes(reads, node, true), 0u);
+  EXPECT_EQ(clashes(reads, gpu), 1u) << "what the node writes comes home under what the device copies";
 }
 
 TEST(sources, adds_further_spaces_to_the_last_one_that_it_has_room_for) {
