@@ -213,7 +213,7 @@ bool group_actor::work_overdue() const {
   seen_takes_ = takes;
   if (nobody_came || left_alone() || placement_.is_work_elsewhere(this)) return true;
   return placement_.is_stale(ticks()) &&
-         (placement_.has_mail() || !queue_.empty() || something_held() || runs_.any(options_.facts.id));
+         (placement_.has_mail() || !queue_.empty() || something_held() || runs_.has_nodes(options_.facts.id, false));
 }
 
 // ---- threads --------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <ostream>
 #include <vector>
@@ -111,6 +112,43 @@ TEST_P(fan_out, wakes_a_thread_for_each_call_while_the_owner_of_the_run_sleeps) 
   }
   EXPECT_EQ(alone, 0) << "calls waited in vain for others, which were ready, to begin";
   for (auto& each : y) EXPECT_EQ(each.read()(0), sum);
+}
+
+// Sleepers looked once in a millisecond whether the run had something for them, and woke each other for that.
+TEST(small_fan_out, leaves_the_others_asleep_while_the_only_call_of_a_run_goes_on) {
+  const auto switches = [] {
+    std::uint64_t sum = 0;
+    for (const test::system_thread& t : test::system_threads("cpu:")) sum += test::switches_of(t.id);
+    return sum;
+  };
+  for (int i = 0; i < 6; ++i) {
+    options o;
+    o.threads = 16;
+    o.core_groups = 3;
+    runtime rt(o);
+    auto x = rt.filled<int>({1}, tiles(1), 0);
+    std::atomic<bool> has_begun{false}, may_end{false};
+    const graph g = rt.record([&](recorder& r) {
+      r.spawn(
+          [&](view<int, 1> a) {
+            has_begun = true;
+            has_begun.notify_all();
+            may_end.wait(false);
+            ++a(0);
+          },
+          update(x));
+    });
+    const auto run = rt.run(g);
+    has_begun.wait(false);
+    EXPECT_FALSE(run.wait_for(40ms)) << "others go to sleep meanwhile";
+    const std::uint64_t before = switches();
+    EXPECT_FALSE(run.wait_for(200ms));
+    EXPECT_LT(switches() - before, 200U) << "three naps of 16 ms at a time are 38";
+    may_end = true;
+    may_end.notify_all();
+    run.get();
+    EXPECT_EQ(x.read()(0), 1);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(threads, fan_out,
