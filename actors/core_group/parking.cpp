@@ -18,7 +18,7 @@ using logic::slots;
 namespace {
 constexpr auto nap = std::chrono::milliseconds(1);
 constexpr auto nap_max = 16 * nap;  // while there is nothing to watch
-}
+}  // namespace
 
 // ---- threads of the group -------------------------------------------------------------------------------------------
 

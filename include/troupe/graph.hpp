@@ -37,7 +37,8 @@ class recorder : public array_maker<recorder>, public submitter<recorder> {
   detail::recording* recorded_;
 };
 
-/// A recorded graph: `runtime::record` makes it, `runtime::run` runs it. A cheap handle; keeps its arrays alive.
+/// A recorded graph: `runtime::record` makes it, `runtime::run` runs it, always on the arrays that it was recorded
+/// with. A cheap handle; keeps its arrays alive.
 ///
 /// Cost: recording derives the dependencies once; a run skips that and costs a fraction of spawning its tasks.
 ///
