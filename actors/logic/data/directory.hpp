@@ -97,17 +97,21 @@ void each_in_the_way(const task_record& t, memory_space where, F&& f) {
 std::uint64_t parts_read(const task_record&, const array_core&, std::uint32_t tile, bool on_device,
                          std::vector<box4>* parts = nullptr);
 
+/// True if the task is part of a run of a graph over nodes and is sent to one (`on_node`), which gets the parts of tiles
+/// that it reads. Nobody may wait for it who writes beside them: it waits for parts that may wait for that writer.
+inline bool reads_beside_writers(const task_record& t, bool on_node) {
+  return on_node && t.extra && t.extra->run_of_part != 0;
+}
+
 /// Calls f(task_ref) for each task in flight that the task, which is to run in space `where`, must wait for. Parts of
-/// one tile may be written and read at once, but not while a device copies the whole tile to get at a part. A node
-/// (`on_node`) is sent the part. It must not wait here either: a task of a later call may be its predecessor, as parts
-/// of one run of a graph wait for each other.
+/// one tile may be written and read at once, but not while a device copies the whole tile to get at a part.
 template <class Alive, class F>
 void each_part_clash(const task_record& t, memory_space where, bool on_node, Alive&& alive, F&& f) {
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     if (!x.array || !x.array->coherence || is_whole(x)) continue;
     const bool copies = where != host_space && uses_copies(x);
-    if (copies && on_node) continue;
+    if (copies && reads_beside_writers(t, on_node)) continue;
     if (!copies && !writes(x)) continue;
     each_tile_of(x, [&](std::uint32_t tile) {
       const coherence_entry& entry = x.array->coherence->tiles[tile];
@@ -123,7 +127,7 @@ void note_parts(task_record& t, memory_space where, bool on_node, Alive&& alive)
     const access& x = t.accesses[i];
     if (!x.array || is_whole(x)) continue;
     const bool copies = where != host_space && uses_copies(x);
-    if (copies && on_node) continue;
+    if (copies && reads_beside_writers(t, on_node)) continue;
     if (!copies && !writes(x)) continue;
     have_account(*x.array);
     each_tile_of(x, [&](std::uint32_t tile) {
