@@ -97,8 +97,8 @@ void each_in_the_way(const task_record& t, memory_space where, F&& f) {
 std::uint64_t parts_read(const task_record&, const array_core&, std::uint32_t tile, bool on_device,
                          std::vector<box4>* parts = nullptr);
 
-/// True if the task is part of a run of a graph over nodes and is sent to one (`on_node`), which gets the parts of tiles
-/// that it reads. Nobody may wait for it who writes beside them: it waits for parts that may wait for that writer.
+/// True if the task is part of a run of a graph over nodes and is sent to one (`on_node`), which gets what it reads of
+/// each tile. Nobody may wait for it who writes beside that: it waits for parts that may wait for the writer.
 inline bool reads_beside_writers(const task_record& t, bool on_node) {
   return on_node && t.extra && t.extra->run_of_part != 0;
 }
