@@ -4,6 +4,7 @@
 #include "actors/core_group/worker_threads.hpp"
 
 #include <algorithm>
+#include <new>
 #include <system_error>
 #include <thread>
 
@@ -35,6 +36,8 @@ bool worker_threads::try_add() {
     add();
     return true;
   } catch (const std::system_error&) {
+    return false;
+  } catch (const std::bad_alloc&) {
     return false;
   }
 }

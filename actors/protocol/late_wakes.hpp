@@ -49,21 +49,40 @@ class late_wakes {
     if (!here || !here->add(c)) c.notify_one();
   }
 
+  /// Ends the gathering of the calling thread for a while and makes the wake-ups that it has gathered: it is about to
+  /// call what may wait for others although it has a turn.
+  class pause {
+   public:
+    pause() noexcept : gathers_(std::exchange(here_, nullptr)) {
+      for (late_wakes* l = gathers_; l; l = l->outer_)
+        if (l->size() != 0) l->take().wake();
+    }
+    ~pause() { here_ = gathers_; }
+    pause(const pause&) = delete;
+    pause& operator=(const pause&) = delete;
+
+   private:
+    late_wakes* const gathers_;
+  };
+
   /// Has wake-ups of the calling thread gathered: it has taken a turn.
   void begin() noexcept { outer_ = std::exchange(here_, this); }
   /// Ends that, and returns what is to be woken once the turn has been left.
   [[nodiscard]] due end() noexcept {
     here_ = outer_;
+    return take();
+  }
+  /// Returns how many wake-ups have been gathered.
+  std::size_t size() const { return due_.size(); }
+
+ private:
+  due take() noexcept {
     due d;
     d.count_ = std::exchange(due_.count_, 0);
     for (std::size_t i = 0; i < d.count_; ++i) d.some_[i] = due_.some_[i];
     d.more_.swap(due_.more_);
     return d;
   }
-  /// Returns how many wake-ups have been gathered.
-  std::size_t size() const { return due_.size(); }
-
- private:
   bool add(std::condition_variable& c) noexcept {
     if (due_.count_ != 0 && due_.some_[due_.count_ - 1] == &c && due_.more_.empty()) return true;
     if (due_.count_ < due_.some_.size()) {

@@ -116,18 +116,18 @@ void node_actor::need(job& j, wire::access_descriptor& w, array_core& a, const l
 // Adds gaps for what of the box is not there: each is pulled from a third node, pushed with the task, or asked for.
 void node_actor::need_known(job& j, wire::access_descriptor& w, array_core& a, const logic::box4& touched) {
   const auto runs = [&](std::uint64_t id) { return jobs_.find(id) != nullptr; };
-  known_.need(a, touched, w.mode == access_mode::read, j.id, runs,
-              [&](std::uint32_t tile, const logic::box4& where, bool in_use) {
-                wire::gap& g = w.gaps.emplace_back();
-                g.tile = tile;
-                g.where = where;
-                if (w.mode == access_mode::read) ask_to_lend(j, g, a);
-                if (g.lent != 0) return;
-                if (put_inside(g, a)) return;
-                if (!in_use)
-                  push_with(j, g, a);  // into memory that tasks there still use, a push would have to be kept twice
-                known_.note_asker(a, tile, j.id, runs);
-              });
+  // Where it has been sent many boxes of a tile a node gets all of it, for a task that nobody who writes is beside.
+  const bool may_get_more = w.mode == access_mode::read && !logic::reads_beside_writers(*j.task, true);
+  known_.need(a, touched, may_get_more, j.id, runs, [&](std::uint32_t tile, const logic::box4& where, bool in_use) {
+    wire::gap& g = w.gaps.emplace_back();
+    g.tile = tile;
+    g.where = where;
+    if (w.mode == access_mode::read) ask_to_lend(j, g, a);
+    if (g.lent != 0) return;
+    if (put_inside(g, a)) return;
+    if (!in_use) push_with(j, g, a);  // into memory that tasks there still use, a push would have to be kept twice
+    known_.note_asker(a, tile, j.id, runs);
+  });
 }
 
 // Sends the gaps of a task ahead of it if there are many, of small tiles or of parts of them: one frame would not hold

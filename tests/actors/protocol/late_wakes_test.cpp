@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "actors/protocol/bell.hpp"
+#include "actors/protocol/destruction.hpp"
 
 namespace {
 
@@ -103,6 +104,26 @@ TEST(late_wakes, wait_for_the_outer_of_two_turns) {
   EXPECT_EQ(some.asleep(), 1U);
   outer.end().wake();
   some.join();
+}
+
+// What a task has captured is destroyed in a turn, and may wait for others.
+TEST(late_wakes, wait_for_no_turn_while_objects_of_callers_are_destroyed) {
+  sleepers before(1), meanwhile(1), after(1);
+  late_wakes outer, turn;
+  outer.begin();
+  before.wake();
+  turn.begin();
+  {
+    const troupe::detail::destruction here;
+    before.join();
+    meanwhile.wake();
+    meanwhile.join();
+  }
+  after.wake();
+  EXPECT_EQ(turn.size(), 1U);
+  turn.end().wake();
+  outer.end().wake();
+  after.join();
 }
 
 TEST(late_wakes, are_not_left_to_a_turn_that_is_gone) {
