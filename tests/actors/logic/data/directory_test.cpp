@@ -208,7 +208,7 @@ TEST_F(directory_test, lets_parts_clash_that_a_device_copies_with_those_that_are
 TEST_F(directory_test, sends_parts_of_graphs_parts_of_tiles_while_others_are_written) {
   constexpr memory_space node = other_gpu;
   task_record& reads = part(access_mode::read, 110, 120);
-  task_extra of_a_run;
+  troupe::detail::task_extra of_a_run;
   of_a_run.run_of_part = 1;
   reads.extra = &of_a_run;
   note_parts(reads, node, true, alive);
