@@ -127,8 +127,8 @@ void parking::sleep(thread& self, std::unique_lock<std::mutex>& hold) {
     pass_watch_on();  // this thread has lost its slot meanwhile
 }
 
-// Sleeps for a while, less if the thread is roused or asked to keep watch, and chooses how long the next nap is: twice as
-// long while there is no work, or one body that takes seconds would have a sleeper wake a thousand times for each.
+// Sleeps for a while, less if the thread is roused or asked to keep watch, and chooses how long the next nap is: twice
+// as long while there is no work, or one body that takes seconds would have a sleeper wake a thousand times for each.
 // Returns true if the thread was roused.
 bool parking::take_nap(thread& self, std::unique_lock<std::mutex>& hold, std::chrono::milliseconds& next) {
   watch_wanted_ = false;

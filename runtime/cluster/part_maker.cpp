@@ -76,7 +76,7 @@ class part_maker {
   }
 
  private:
-  /// What a part holds of a tile.
+  /// The boxes that a part holds of a tile, or the one that is all of it.
   struct held_tile {
     bool in_boxes = false;
     logic::box_list boxes;

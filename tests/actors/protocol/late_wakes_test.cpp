@@ -106,7 +106,7 @@ TEST(late_wakes, wait_for_the_outer_of_two_turns) {
   some.join();
 }
 
-// What a task has captured is destroyed in a turn, and may wait for others.
+// Captures of tasks are destroyed in a turn, and their destructors may wait for others.
 TEST(late_wakes, wait_for_no_turn_while_objects_of_callers_are_destroyed) {
   sleepers before(1), meanwhile(1), after(1);
   late_wakes outer, turn;
