@@ -91,8 +91,8 @@ void group_actor::call_sleepers(std::size_t handed, attention who, float stealab
     parking_.keep_watch();
 }
 
-// Wakes and makes the threads for which there was work in a turn: the one that wakes them may lose its core to one of them, and
-// must not hold the turn then. A thread that took the next turn meanwhile may find what it owes already done.
+// Wakes and makes the threads for which there was work in a turn: the one that wakes them may lose its core to one of
+// them, and must not hold the turn then. A thread that took the next turn meanwhile may find what it owes already done.
 void group_actor::wake_owed() {
   if (!owed_.any()) return;
   if (const std::size_t threads = owed_.take()) wake(threads, parking::nearness::far);

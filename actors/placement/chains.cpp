@@ -215,7 +215,8 @@ void chains::send_held_back(std::size_t i) {
     if (graph_.alive(r)) send_behind(*r.task);
 }
 
-// True if the task has its data where that executor is as soon as its predecessors have ended, and what it is promised has come.
+// True if the task has its data where that executor is as soon as its predecessors have ended, and what it is promised
+// has come.
 bool chains::has_nothing_in_the_way(task_record& t, std::size_t executor, const std::vector<promise>& promised) {
   const memory_space where = assignment_.facts()[executor].space;
   const bool on_node = assignment_.facts()[executor].kind == device_kind::node;

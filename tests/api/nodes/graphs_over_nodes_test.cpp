@@ -355,8 +355,8 @@ TEST(graphs_over_nodes, tiles_that_are_written_in_parts_need_not_be_whole) {
   EXPECT_EQ(code_of([&] { n.a.run(bad).get(); }), errc::uninitialized_read);
 }
 
-// The part there reads another row of a tile of which a task before the run writes one here. That task waits for a node,
-// this part waits for the one here, and that one waits for the task.
+// The part there reads another row of a tile of which a task before the run writes one here. That task waits for a
+// node, this part waits for the one here, and that one waits for the task.
 TEST(graphs_over_nodes, a_part_keeps_nobody_from_writing_what_it_does_not_read) {
   several_nodes n(1);
   auto x = n.a.filled({8}, tiles(8), word{1}), y = n.a.filled({16}, tiles(8), word{2});
