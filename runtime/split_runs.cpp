@@ -11,6 +11,7 @@
 #include <troupe/runtime.hpp>
 
 #include "actors/logic/scheduling/scope.hpp"
+#include "actors/placement/gangs.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/destruction.hpp"
 #include "runtime/engine.hpp"
@@ -122,12 +123,17 @@ future<void> run(engine& e, const task_options& options, const std::shared_ptr<s
   const std::uint64_t number = g->runs + 1;
   run_records all;
   all.join = new_join(e, options, g);
+  const auto gang = std::make_shared<run_gang>();
+  gang->join = all.join;
+  all.join->extra->gang = gang;
   std::vector<std::uint32_t> which;
   for (std::uint32_t p = 0; p < g->parts.size(); ++p) {
     split_graph::part& part = g->parts[p];
     if (part.is_empty) continue;
     task_record* const t = new_part_task(e, options, g, p, number);
     all.parts.push_back(t);
+    gang->add(*t, !part.here ? part.executor : options.resources.empty() ? run_gang::no_node : run_gang::here_in_order);
+    t->extra->gang = gang;
     which.push_back(p);
     // A run begins once the one so many runs before it has ended in all parts: what comes early has to be kept.
     task_record* const earlier = g->recent.size() == graph_part::runs_ahead ? g->recent.front() : nullptr;

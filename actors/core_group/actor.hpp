@@ -105,6 +105,7 @@ class group_actor final : public core_group,
   bool work_in_sight() const override;
   bool left_alone() const override;
   bool work_overdue() const override;
+  bool work_to_watch() const override;
   void all_asleep() override {
     pauses_.fetch_add(1, std::memory_order_relaxed);
     if (idle_) idle_(idle_context_);

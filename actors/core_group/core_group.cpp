@@ -201,6 +201,10 @@ bool group_actor::work_in_sight() const {
          has_fault() || (awake_.load(std::memory_order_seq_cst) != 0 && something_held());
 }
 
+bool group_actor::work_to_watch() const {
+  return work_in_sight() || placement_.has_mail() || placement_.have_others_work(this);
+}
+
 bool group_actor::left_alone() const {
   return awake_.load(std::memory_order_seq_cst) == 0 &&
          (queue_.size_now() != 0 || runs_.has_nodes(options_.facts.id, true));

@@ -136,14 +136,14 @@ bool parking::take_nap(thread& self, std::unique_lock<std::mutex>& hold, std::ch
   naps_long_.store(next > nap, std::memory_order_seq_cst);
   napper_.store(true, std::memory_order_seq_cst);
   // A thread that posts work looks at the naps after posting, this one at the work after announcing its own.
-  if (next > nap && world_.work_in_sight()) {
+  if (next > nap && world_.work_to_watch()) {
     next = nap;
     naps_long_.store(false, std::memory_order_seq_cst);
   }
   const auto is_roused = [&] { return closed_ || book_.state_of(self.seat) != slots::thread_state::asleep; };
   self.wake.wait_for(hold, next, [&] { return is_roused() || watch_wanted_; });
   note_woken(self);
-  next = watch_wanted_ || world_.work_in_sight() ? nap : std::min<std::chrono::milliseconds>(2 * next, nap_max);
+  next = watch_wanted_ || world_.work_to_watch() ? nap : std::min<std::chrono::milliseconds>(2 * next, nap_max);
   napping_ = thread::nowhere;
   napper_.store(false, std::memory_order_seq_cst);
   return is_roused();

@@ -42,6 +42,8 @@ class parking {
     virtual bool left_alone() const { return false; }
     /// True if there is work that the threads that are awake do not seem to come for. One thread asks after each nap.
     virtual bool work_overdue() const = 0;
+    /// True if there is work in sight, or some that may become overdue with nobody saying so: naps are short then.
+    virtual bool work_to_watch() const { return work_in_sight(); }
     /// Called when all slots are sleepers'.
     virtual void all_asleep() = 0;
 

@@ -66,9 +66,9 @@ std::exception_ptr run_error(const task_record& run, const std::exception_ptr& o
     if (of_call) std::rethrow_exception(of_call);
   } catch (const task_failed& x) {
     const std::string name = name_of(run);
-    const std::string text =
-        x.cause() ? failure_text("'" + x.task() + "' of '" + name + "'", x.executor(), x.attempts(), x.cause())
-                  : x.what();
+    const std::string of_run = "'" + name + "'";  // a part of it on another node has its name
+    const std::string what = x.task() == name ? of_run : "'" + x.task() + "' of " + of_run;
+    const std::string text = x.cause() ? failure_text(what, x.executor(), x.attempts(), x.cause()) : x.what();
     return std::make_exception_ptr(
         task_failed(x.code(), text, name, x.executor(), x.root_task(), x.attempts(), x.cause()));
   } catch (const error& x) {  // of a device, or of a node with another part of the graph

@@ -27,6 +27,12 @@ bool placement::is_work_elsewhere(const executor* idle) const {
   return false;
 }
 
+bool placement::have_others_work(const executor* idle) const {
+  return std::ranges::any_of(executors_.near(), [&](const executor* e) {
+    return e != idle && e->facts().space == host_space && e->has_movable();
+  });
+}
+
 void placement::relieve_others(executor& idle) {
   const std::size_t to = idle.facts().id;
   if (idle.facts().space != host_space) return;

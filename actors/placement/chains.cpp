@@ -12,6 +12,7 @@
 #include "actors/execution/reexecution.hpp"
 #include "actors/logic/data/directory.hpp"
 #include "actors/logic/scheduling/admission.hpp"
+#include "actors/placement/gangs.hpp"
 #include "actors/placement/host_memory.hpp"
 #include "actors/placement/notifications.hpp"
 #include "actors/protocol/chaining.hpp"
@@ -36,13 +37,6 @@ bool stays_on_device(const task_record& t) {
   for (int i = 0; i < t.access_count; ++i)
     if (t.accesses[i].array && !logic::uses_copies(t.accesses[i])) return false;
   return true;
-}
-
-// True if the task waits for other tasks directly, not only through its data: a node orders by data alone.
-bool waits_for_tasks(const task_record& t) {
-  for (int i = 0; i < t.access_count; ++i)
-    if (!t.accesses[i].array) return true;
-  return false;
 }
 
 bool is_among(const std::vector<promise>& all, const array_core& a, std::uint32_t tile) {
@@ -215,6 +209,14 @@ void chains::send_held_back(std::size_t i) {
     if (graph_.alive(r)) send_behind(*r.task);
 }
 
+// True if the task waits for other tasks directly, not only through its data: a node orders by data alone.
+bool chains::waits_for_tasks(const task_record& t) const {
+  for (int i = 0; i < t.access_count; ++i)
+    if (const access& x = t.accesses[i]; !x.array && (!x.task || graph_.alive({x.task, x.task->sequence.acquire()})))
+      return true;
+  return false;
+}
+
 // True if the task has its data where that executor is as soon as its predecessors have ended, and what it is promised
 // has come.
 bool chains::has_nothing_in_the_way(task_record& t, std::size_t executor, const std::vector<promise>& promised) {
@@ -246,6 +248,7 @@ bool chains::send_behind(task_record& t) {
   if ((t.marks & (mark_sent | mark_early)) || stopped_) return false;
   const bool crosses = !has_all_here(t) && crossings_.has_all(t);
   if (!has_all_here(t) && !crosses) return false;
+  if (crosses && !gangs::concerns(t) && gangs_.has_to_give()) return false;
   if (logic::admission::concerns(t) || !stays_on_device(t)) return false;
   std::size_t i = t.executor;
   std::vector<promise> promised;
@@ -256,7 +259,7 @@ bool chains::send_behind(task_record& t) {
     promised = std::move(plan->boxes);
   }
   const bool on_node = assignment_.facts()[i].kind == device_kind::node;
-  if (on_node && waits_for_tasks(t)) return false;
+  if (on_node && (waits_for_tasks(t) || !gangs_.may_go(t, false))) return false;
   const memory_space where = assignment_.facts()[i].space;
   if (!has_nothing_in_the_way(t, i, promised) || is_written_elsewhere(t, i)) return false;
   if (host_memory_ && !host_memory_->has_room_now(t)) return false;
@@ -276,6 +279,7 @@ bool chains::send_behind(task_record& t) {
   // The node has no version that is current here of the tiles that it is promised boxes of.
   for (const promise& p : promised) p.array->coherence->tiles[p.tile].cached.erase(where);
   crossings_.send(t, std::move(promised));
+  gangs_.given(t);
   t.marks |= mark_chained;
   t.phase.fetch_or(epoch_mark(failure_epochs_[i]), std::memory_order_acq_rel);
   return true;

@@ -19,6 +19,7 @@
 namespace troupe::detail {
 
 class executor;
+class gangs;
 class host_memory;
 class notifications;
 
@@ -31,11 +32,17 @@ class notifications;
 class chains {
  public:
   /// Needs of others: the edges between tasks, the queues of tasks to be sent, the executors by their number
-  /// (both kept up to date by the owner), who is told something in this turn, and room in host memory, if that is
-  /// bounded.
+  /// (both kept up to date by the owner), who is told something in this turn, which parts of runs may go, and room in
+  /// host memory, if that is bounded.
   chains(logic::task_graph& graph, logic::assignment& a, const std::vector<executor*>& executors, notifications& told,
-         host_memory* memory)
-      : graph_(graph), assignment_(a), executors_(executors), told_(told), host_memory_(memory), crossings_(a) {}
+         gangs& runs, host_memory* memory)
+      : graph_(graph),
+        assignment_(a),
+        executors_(executors),
+        told_(told),
+        gangs_(runs),
+        host_memory_(memory),
+        crossings_(a) {}
 
   /// Counts an executor that was added. `has_memory`: tasks may be chained there.
   void add(bool has_memory);
@@ -45,6 +52,8 @@ class chains {
   void stop() { stopped_ = true; }
 
   // ---- a task is ordered --------------------------------------------------------------------------------------------
+  /// The edges that were found since the last look, those of the task that has just been ordered among them.
+  std::span<const logic::task_graph::edge> found() const { return predecessors_; }
   /// Counts the predecessors of a task that has just been ordered and that a device has.
   void note_ordered(task_record&);
   /// Forgets the edges that were found since: of internal tasks, which do not count as ahead.
@@ -125,6 +134,7 @@ class chains {
 
  private:
   static bool has_all_here(const task_record& t) { return t.ahead > 0 && t.ahead == t.pending; }
+  bool waits_for_tasks(const task_record&) const;
   bool has_nothing_in_the_way(task_record&, std::size_t executor, const std::vector<promise>&);
   bool make_promises(task_record&);
   bool is_written_elsewhere(const task_record&, std::size_t executor) const;
@@ -140,6 +150,7 @@ class chains {
   logic::assignment& assignment_;
   const std::vector<executor*>& executors_;
   notifications& told_;
+  gangs& gangs_;
   host_memory* const host_memory_;
   crossings crossings_;
   std::vector<std::uint32_t> failure_epochs_;     // of each executor, counted for devices; see protocol/chaining.hpp

@@ -53,7 +53,8 @@ placement::placement(const options& o, runtime_state& rt, wait_table& board)
       executors_(o.memory_bytes != 0),
       host_memory_(o.memory_bytes != 0 ? new host_memory(o.memory_bytes, rt, deps_.graph(), *this) : nullptr),
       transfers_(rt, deps_.graph(), assignment_, executors_.all(), notifications_),
-      chains_(deps_.graph(), assignment_, executors_.all(), notifications_, host_memory_.get()),
+      gangs_(deps_.graph()),
+      chains_(deps_.graph(), assignment_, executors_.all(), notifications_, gangs_, host_memory_.get()),
       reexecutions_(std::chrono::duration<double, std::nano>(o.cluster.replay_max).count()) {
   rt_.bounded = o.memory_bytes != 0;
   reexecutions_.report_to([this](std::span<task_record* const> done) { report_done(done, nullptr); });
@@ -243,6 +244,25 @@ inline bool placement::send_outgoing(executor* self, bool client, bool stale) {
   return any;
 }
 
+// Gives executors what is ready; true if there was something.
+inline bool placement::hand_out(std::uint64_t begin, executor* self, bool client, bool stale) {
+  bool any = false;
+  do {  // parts of runs may go once others have been given to their nodes
+    let_parts_go();
+    admit_waiting(begin);
+    assignment_.refill();
+    // Tasks that fail because their data is lost make room.
+    while (executors_.limits_memory() && set_aside_for_data()) {
+      work_off();
+      admit_waiting(begin);
+      assignment_.refill();
+    }
+    if (self && executors_.near().size() > 1) relieve_others(*self);
+    if (send_outgoing(self, client, stale)) any = true;
+  } while (gangs_.has_due());
+  return any;
+}
+
 // Sees to it that some thread comes for the mail, as this one leaves it. Threads that are awake look when their bodies
 // have ended.
 void placement::leave_mail_to_others() {
@@ -302,16 +322,7 @@ bool placement::serve(executor* self, bool client) {
       }
       place_anew();
       if (absent_.is_to_look()) look_at_absent(begin);
-      admit_waiting(begin);
-      assignment_.refill();
-      // Tasks that fail because their data is lost make room.
-      while (executors_.limits_memory() && set_aside_for_data()) {
-        work_off();
-        admit_waiting(begin);
-        assignment_.refill();
-      }
-      if (self && executors_.near().size() > 1) relieve_others(*self);
-      if (send_outgoing(self, client, stale)) any = true;
+      if (hand_out(begin, self, client, stale)) any = true;
       if (spent_.count() >= spent_records::chain) spent_.give_back(rt_.records);
       in_flight_.publish();
       if (trace_.is_on() && any) trace_.add_turn(begin, clock_.ticks());

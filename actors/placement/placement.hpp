@@ -34,6 +34,7 @@
 #include "actors/placement/ending.hpp"
 #include "actors/placement/executor_list.hpp"
 #include "actors/placement/farewells.hpp"
+#include "actors/placement/gangs.hpp"
 #include "actors/placement/graph_trace.hpp"
 #include "actors/placement/host_memory.hpp"
 #include "actors/placement/in_flight.hpp"
@@ -192,8 +193,8 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void report_not_saved(std::span<const std::pair<array_core*, std::uint32_t>>);
   /// Pauses a node, which is then given no new tasks, or (`false`) ends that.
   void pause(const executor&, bool);
-  /// Pauses a node that is leaving. Its parts of graphs that it has not begun fail at once: what it has begun may wait
-  /// for what other parts send, and these for them.
+  /// Pauses a node that is leaving. Its parts of graphs that it has not begun fail, at once if they could begin now: what
+  /// it has begun may wait for what other parts send, and these for them.
   void note_leaving(const executor&);
   /// Notes for how long the tasks of other nodes will keep a node busy, as it has told.
   void know_others(const executor&, std::chrono::nanoseconds);
@@ -237,6 +238,8 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   bool has_stale_mail(std::uint64_t now) const { return has_mail() && is_stale(now); }
   /// True if another executor has been given more than it gets done, so that a turn taken for `idle` may relieve it.
   bool is_work_elsewhere(const executor* idle) const;
+  /// True if another core group has tasks that `idle` may get once the threads of that one do not come for them.
+  bool have_others_work(const executor* idle) const;
   /// True if no thread holds the turn, and none has taken it for a while.
   bool is_stale(std::uint64_t now) const { return turns_.is_stale(now); }
   /// True if this thread was the last one to take a turn.
@@ -348,6 +351,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   }
   void handle_mail();
   void handle(mail);
+  bool hand_out(std::uint64_t begin, executor* self, bool client, bool stale);
   bool send_outgoing(executor* self, bool client, bool stale);
   int next_to_send(int from) const {
     return std::min(assignment_.next_outgoing(from), chains_.next_holding_back(from));
@@ -373,6 +377,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
       outdated_.store(n, std::memory_order_release);
   }
   void order(task_record&);
+  void let_parts_go();
   void make_ready(task_record&);
   void place_again(task_record&, bool setback);
   void admit(task_record&);
@@ -414,6 +419,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void free(array_core&);
   void end_farewell(task_record&);
   // ---- queries.cpp
+  bool reaches(task_record& from, const task_record* to) const;
   void give_records_back();
   // ---- losses.cpp
   bool is_node(const task_record& t) const {
@@ -478,6 +484,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   task_fates fates_;
   std::unique_ptr<host_memory> host_memory_;  // null: there is no budget
   transfers transfers_;
+  gangs gangs_;
   chains chains_;
   std::unique_ptr<lineage_log> log_;  // of data on other nodes only; null: no nodes
   reexecutions reexecutions_;

@@ -50,10 +50,16 @@ bool placement::wait_quiet(std::chrono::steady_clock::time_point deadline) {
   }
 }
 
+// True if the second task, or any if it is null, can only go on after the first one.
+bool placement::reaches(task_record& from, const task_record* to) const {
+  return deps_.graph().reaches(
+      from, to, [this](const task_record& t, std::vector<task_record*>& kept) { gangs_.add_kept_behind(t, kept); });
+}
+
 bool placement::would_deadlock(task_record& inside, task_record& awaited, bool forever) {
   if (&inside == &awaited) return true;
   take_settled_turn();  // what was submitted before this question must have been ordered
-  const bool yes = deps_.graph().reaches(inside, awaited) || admission_.excludes(inside, awaited);
+  const bool yes = reaches(inside, &awaited) || admission_.excludes(inside, awaited);
   if (!yes && host_memory_) {
     if (const std::exception_ptr why = host_memory_->too_much_beside(inside, awaited))
       fail(awaited, task_error(awaited, "", 0, why, errc::out_of_memory), true);
@@ -78,8 +84,7 @@ bool placement::is_behind(std::span<task_record* const> open, const task_record*
   take_settled_turn();  // as above
   bool yes = false;
   for (task_record* t : open)
-    yes = yes || deps_.graph().reaches(*t, awaited) ||
-          (awaited && host_memory_ && host_memory_->too_much_beside(*t, *awaited));
+    yes = yes || reaches(*t, awaited) || (awaited && host_memory_ && host_memory_->too_much_beside(*t, *awaited));
   leave_turn();
   take_turn(nullptr);
   return yes;
@@ -244,6 +249,7 @@ std::uint64_t placement::abandon_queued() {
   }
   assignment_.drop_kept(give_up);
   admission_.drop_queued(give_up);
+  gangs_.drop_kept(give_up);
   for (task_record* t : absent_.take([](task_record&) { return true; })) give_up(*t);
   if (host_memory_)
     for (task_record* t : host_memory_->take_waiting()) give_up(*t);

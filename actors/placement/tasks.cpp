@@ -70,11 +70,27 @@ void placement::order(task_record& t) {
   work_.each_made([&](task_record& s) {
     if (--s.pending == 0) make_ready(s);
   });
-  if (executors_.has_devices()) chains_.note_ordered(t);
+  if (executors_.has_devices()) {
+    gangs_.ordered(t, chains_.found());
+    chains_.note_ordered(t);
+  }
   if (t.pending.fetch_sub(1, std::memory_order_acq_rel) == 1)
     make_ready(t);
   else if (executors_.has_devices())
     chains_.send_behind(t);
+}
+
+// Places parts of runs over several nodes that had to wait for others of their run, or for runs before it. Some may
+// retire, as they have been cancelled.
+void placement::let_parts_go() {
+  while (gangs_.has_due()) {
+    const gangs::due d = gangs_.take_due();
+    if (d.is_ready)
+      make_ready(*d.part);
+    else if (d.part->pending.load(std::memory_order_relaxed) > 0)
+      chains_.send_behind(*d.part);
+    work_off();
+  }
 }
 
 task_record* placement::make_combine(array_core& a, reduction& r) { return detail::make_combine(rt_, a, r); }
@@ -140,7 +156,7 @@ void placement::make_ready(task_record& t) {
     default:
       if (t.marks & mark_sent)
         assignment_.resume(t);  // the data that it waited for has come
-      else
+      else if (gangs_.may_go(t, true))
         admit(t);
   }
 }
@@ -152,6 +168,7 @@ void placement::place_again(task_record& t, bool setback) {
   if (log_) log_->note_not_run(t, assignment_.space_of(t));
   if (executors_.has_devices()) logic::forget_parts(t);
   assignment_.take_back(t);
+  gangs_.came_back(t);
   if (t.marks & mark_has_room) host_memory_->give_back(t);
   t.marks &= static_cast<std::uint16_t>(~(mark_handed | mark_chain_head | mark_chained | mark_uncertain));
   if (t.extra && std::exchange(t.extra->refused, false)) {
@@ -168,6 +185,7 @@ void placement::place_again(task_record& t, bool setback) {
     retire_ended(t);
     return;
   }
+  if (!gangs_.may_go(t, true)) return;
   logic::admission::holds_elsewhere(t) ? admit_again(t) : assign(t);
 }
 
@@ -304,10 +322,13 @@ void placement::retire(task_record& t) {
   }
   // A task that waited for a copy that is lost finds out itself whether it needed the copy.
   if (t.kind >= task_kind::transfer) t.error = nullptr;
+  if (chains) gangs_.retires(t);
   deps_.retire(
       t, [&](task_record& next) { make_ready(next); },
       [&](task_record& next) {
-        if (chains) chains_.note_fewer(next);
+        if (!chains) return;
+        gangs_.waits_for_fewer(next);
+        chains_.note_fewer(next);
       });
   if (chains) chains_.send_fewer();
   if (chains) chains_.send_blocked_by(t);

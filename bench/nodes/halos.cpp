@@ -68,14 +68,14 @@ const troupe::offer offered{stencil};
 
 /// The grid, twice, and a tile for each executor.
 struct plane {
-  plane(troupe::runtime& rt, index_t side, index_t down, index_t across)
-      : owner(rt), side(side), height(side / down), width(side / across) {
-    for (auto* const a : {&from, &to}) *a = rt.array<word>({side, side}, troupe::tiles(height, width));
+  plane(troupe::runtime& rt, index_t length, index_t down, index_t across)
+      : owner(rt), side(length), height(length / down), width(length / across) {
+    for (auto* const a : {&from, &to}) *a = rt.array<word>({length, length}, troupe::tiles(height, width));
     auto all = from.write();
-    model.resize(static_cast<std::size_t>(side * side));
+    model.resize(static_cast<std::size_t>(length * length));
     for (std::size_t i = 0; i < model.size(); ++i) model[i] = test::hashed(1, i);
-    for (index_t y = 0; y < side; ++y)
-      for (index_t x = 0; x < side; ++x) all(y, x) = model[static_cast<std::size_t>(y * side + x)];
+    for (index_t y = 0; y < length; ++y)
+      for (index_t x = 0; x < length; ++x) all(y, x) = model[static_cast<std::size_t>(y * length + x)];
   }
   /// An even number of steps; tile i goes where `on[i]` says.
   template <class Submitter>

@@ -38,15 +38,15 @@ struct read_group {
   /// True if the referenced task is one of the writers.
   bool is_writer(const task_ref&) const;
   /// Returns the readers of another group that are not among the writers: who comes after the writers comes after all
-  /// others of them. Those for which `counts` is false when the question is new may be left out.
+  /// others of them. Those for which `is_counted` is false when the question is new may be left out.
   template <class Counts>
-  std::span<const task_ref> beside_writers(const read_group& other, Counts&& counts) {
+  std::span<const task_ref> beside_writers(const read_group& other, Counts&& is_counted) {
     if (compared_ == other.number && compared_joined_ == other.joined) return beside_;
     compared_ = other.number;
     compared_joined_ = other.joined;
     beside_.clear();
     for (const task_ref& r : other.readers)
-      if (counts(r) && !is_writer(r)) beside_.push_back(r);
+      if (is_counted(r) && !is_writer(r)) beside_.push_back(r);
     return beside_;
   }
   /// Makes it an empty group again.

@@ -91,13 +91,13 @@ void task_graph::settle() {
   added_.clear();
 }
 
-bool task_graph::reaches(task_record& from, const task_record* to) const {
+bool task_graph::reaches(task_record& from, const task_record* to, const kept_behind& add_kept_behind) const {
   const auto is_meant = [&](const task_record& t) {
     if (to) return &t == to;
     return &t != &from && (!is_internal(t.kind) || t.kind == detail::task_kind::farewell);
   };
   std::unordered_set<const task_record*> seen{&from};
-  std::vector<task_record*> open{&from};
+  std::vector<task_record*> open{&from}, kept;
   while (!open.empty()) {
     task_record* t = open.back();
     open.pop_back();
@@ -105,6 +105,11 @@ bool task_graph::reaches(task_record& from, const task_record* to) const {
     each_successor(*t, [&](task_record& next, bool) {
       if (seen.insert(&next).second) open.push_back(&next);
     });
+    if (!add_kept_behind) continue;
+    kept.clear();
+    add_kept_behind(*t, kept);
+    for (task_record* next : kept)
+      if (seen.insert(next).second) open.push_back(next);
   }
   return false;
 }

@@ -67,13 +67,14 @@ class lot : private parking::wake_conditions {
 
   parking parking_lot;
   int worked = 0, slotless = 0, wide = 0;
-  std::atomic<bool> busy{false}, work{false}, overdue{false};
+  std::atomic<bool> busy{false}, work{false}, overdue{false}, others_work{false};
   std::atomic<int> idle_told{0};
   mutable std::atomic<int> naps{0};
 
  private:
   bool somebody_works() const override { return busy; }
   bool work_in_sight() const override { return work.load(); }
+  bool work_to_watch() const override { return work || others_work; }
   bool work_overdue() const override {
     ++naps;
     naps.notify_all();
@@ -172,13 +173,16 @@ TEST(parking, naps_for_longer_while_there_is_nothing_to_watch) {
 }
 
 TEST(parking, naps_shortly_while_there_is_work) {
-  lot l(1);
-  ASSERT_TRUE(l.all_sleep(1));
-  l.busy = l.work = true;
-  l.parking_lot.keep_watch();
-  EXPECT_LT(time_of_naps(l, 400).count(), 5'000) << "6,400 with the longest naps";
-  l.work = false;
-  l.busy = false;
+  for (const bool is_elsewhere : {false, true}) {
+    lot l(1);
+    ASSERT_TRUE(l.all_sleep(1));
+    l.busy = true;
+    (is_elsewhere ? l.others_work : l.work) = true;
+    l.parking_lot.keep_watch();
+    EXPECT_LT(time_of_naps(l, 400).count(), 5'000) << "6,400 with the longest naps";
+    l.work = l.others_work = false;
+    l.busy = false;
+  }
 }
 
 TEST(parking, keeps_a_sleeper_in_while_his_slot_is_lent) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "actors/logic/data/directory.hpp"
+#include "actors/placement/gangs.hpp"
 #include "actors/placement/notifications.hpp"
 #include "actors/protocol/chaining.hpp"
 #include "collector.hpp"
@@ -24,7 +25,7 @@ using enum troupe::access_mode;
 class chains_on_devices : public testing::Test, protected loose_graph {
  protected:
   explicit chains_on_devices(float window_ns = 1e9f, troupe::device_kind kind = troupe::device_kind::cpu)
-      : assignment(window_ns, 0), chains(order.graph(), assignment, executors, told, nullptr) {
+      : assignment(window_ns, 0), chains(order.graph(), assignment, executors, told, parts, nullptr) {
     offered = troupe::detail::id_set{1, 2};
     for (std::uint16_t i = 0; i < 3; ++i) {
       all.push_back(std::make_unique<collector>(
@@ -84,6 +85,7 @@ class chains_on_devices : public testing::Test, protected loose_graph {
   kernel_info for_all{.name = "for all", .key = 92, .kinds = 1, .portable = true, .nodes = &offered};
   troupe::logic::assignment assignment;
   notifications told;
+  gangs parts{order.graph()};
   troupe::detail::chains chains;
 };
 

@@ -381,6 +381,32 @@ TEST(graphs_over_nodes, a_part_keeps_nobody_from_writing_what_it_does_not_read) 
   EXPECT_EQ(contents(y), my);
 }
 
+// A task before the run reads more of a tile on a node than the part there, and comes to the node after it could.
+TEST(graphs_over_nodes, a_part_does_not_begin_before_what_another_part_waits_for) {
+  several_nodes n(1);
+  auto x = n.a.filled({8}, tiles(8), word{1}), y = n.a.filled({16}, tiles(8), word{2});
+  auto w = n.a.filled({8}, tiles(8), word{3}), v = n.a.filled({8}, tiles(8), word{4});
+  const graph g = n.a.record([&](recorder& r) {
+    r.spawn(at("a"), lean, read(w), write(x), index_t{0});
+    r.spawn(at("b"), blend, read(y.sub({{15}, {16}})), update(x.sub({{0}, {1}})), index_t{0});
+  });
+  may_go = false;
+  n.a.spawn(at("a"), hold, update(w));
+  n.a.spawn(at("b"), lean, read(y.sub({{10}, {16}})), write(w), index_t{0});
+  const auto run = n.a.run(g);
+  n.a.spawn(at("b"), add, update(v), word{1}).get();  // what was sent before is there
+  may_go = true;
+  ASSERT_TRUE(run.wait_for(20s)) << "the run and the task wait for each other";
+  run.get();
+  const std::vector<word> my(16, 2);
+  std::vector<word> mw(8), mx(8);
+  lean_on(&my[10], 0, 6, mw.data(), 0, 8, 0, false);
+  lean_on(mw.data(), 0, 8, mx.data(), 0, 8, 0, false);
+  lean_on(&my[15], 0, 1, mx.data(), 0, 1, 0, true);
+  EXPECT_EQ(contents(w), mw);
+  EXPECT_EQ(contents(x), mx);
+}
+
 TEST(graphs_over_nodes, calls_may_see_nothing_of_an_array) {
   several_nodes n(1);
   auto x = n.a.filled({4}, tiles(2), word{0}), none = n.a.filled({4}, tiles(4), word{0});
@@ -516,23 +542,31 @@ TEST(graphs_over_nodes, a_node_that_dies_in_a_run_fails_it_and_later_ones) {
 }
 
 // What it has begun waits for another part, which comes after a part that it has not begun.
-TEST(graphs_over_nodes, a_node_that_leaves_does_not_wait_for_what_waits_for_it) {
+// It has begun a part of a run that waits for one here, which waits for a run before it.
+TEST(graphs_over_nodes, a_node_that_leaves_ends_what_it_has_been_given_and_no_more) {
   several_nodes n(1);
   auto x = n.a.filled({4}, tiles(4), word{0}), y = n.a.filled({4}, tiles(4), word{0}),
-       z = n.a.filled({4}, tiles(4), word{0}), u = n.a.filled({4}, tiles(4), word{0});
-  const graph one = n.a.record([&](recorder& r) { r.spawn(at("b"), add, update(x), word{1}); });
+       z = n.a.filled({4}, tiles(4), word{0}), u = n.a.filled({4}, tiles(4), word{0}),
+       v = n.a.filled({4}, tiles(4), word{0});
+  const graph zero = n.a.record([&](recorder& r) { r.spawn(at("b"), hold, update(x)); });
+  const graph one = n.a.record([&](recorder& r) {
+    r.spawn(at("b"), add, update(x), word{1});
+    r.spawn(at("a"), blend, read(x), update(y), index_t{0});
+  });
   const graph two = n.a.record([&](recorder& r) {
     r.spawn(at("b"), tell, update(u));
     r.spawn(at("a"), blend, read(y), update(z), index_t{0});
     r.spawn(at("b"), blend, read(z), update(u), index_t{0});
   });
+  const graph later = n.a.record([&](recorder& r) { r.spawn(at("b"), add, update(v), word{1}); });
   may_go = has_come = has_begun = false;
-  n.a.spawn(at("a"), hold, update(x));
+  const auto begun = n.a.run(zero);
   has_come.wait(false);
   const auto first = n.a.run(one);
-  n.a.spawn(at("a"), blend, read(x), update(y), index_t{0});
   const auto second = n.a.run(two);
   has_begun.wait(false);
+  n.a.spawn(at("a"), blend, read(z), update(v), index_t{0});
+  const auto last = n.a.run(later);
   bool complete = false;
   std::thread leaves([&] { complete = n.b().shutdown(20s).complete; });
   EXPECT_TRUE(test::comes_true([&] {
@@ -542,20 +576,30 @@ TEST(graphs_over_nodes, a_node_that_leaves_does_not_wait_for_what_waits_for_it) 
   may_go = true;
   leaves.join();
   EXPECT_TRUE(complete) << "it has waited for its limit";
-  for (const auto* f : {&first, &second}) {
-    const std::string why = text_of([&] { f->get(); });
-    EXPECT_NE(why.find("b, which is to run this part of the graph, is leaving"), std::string::npos) << why;
-  }
-  EXPECT_EQ(code_of([&] { (void)y.read(); }), errc::dependency_failed);
+  for (const auto* f : {&begun, &first, &second}) f->get();
+  const std::string why = text_of([&] { last.get(); });
+  EXPECT_NE(why.find("b, which is to run this part of the graph, is leaving"), std::string::npos) << why;
+  EXPECT_EQ(code_of([&] { (void)v.read(); }), errc::dependency_failed);
+  std::vector<word> mx(4, 2), my(4), mz(4), mu(4, 0);
+  lean_on(mx.data(), 0, 4, my.data(), 0, 4, 0, true);
+  lean_on(my.data(), 0, 4, mz.data(), 0, 4, 0, true);
+  lean_on(mz.data(), 0, 4, mu.data(), 0, 4, 0, true);
+  EXPECT_EQ(contents(u), mu);
 }
 
-// The parts on the other node come after a task of this node's cores, all of which have a run that waits for them.
+// The parts on the other node come after a run on this node's cores, all of which have a run that waits for them.
 TEST(graphs_over_nodes, runs_that_wait_for_other_parts_leave_the_cores_to_what_these_wait_for) {
   options o = test::node_options("a");
   o.core_groups = 2;
   runtime a(o), b(test::node_options("b", a.addresses()));
   ASSERT_TRUE(a.wait_for_nodes(1, 20s));
   const auto shared = a.filled({4}, tiles(4), word{1});
+  const auto other = a.filled({4}, tiles(4), word{0});
+  const graph begins = a.record([&](recorder& r) { r.spawn(at("b"), hold, update(shared)); });
+  const graph goes_on = a.record([&](recorder& r) {
+    r.spawn(at("a"), add, update(shared), word{1});
+    r.spawn(at("b"), add, update(other), word{1});
+  });
   struct pair_of_parts {
     array<word, 1> there, here, told;
     graph g;
@@ -572,9 +616,9 @@ TEST(graphs_over_nodes, runs_that_wait_for_other_parts_leave_the_cores_to_what_t
   // The first time shows how long runs take: a core that has one is then given nothing beside it.
   for (int time = 0; time < 2; ++time) {
     has_come = may_go = false;
-    a.spawn(at("b"), hold, update(shared));
-    a.spawn(at("a"), add, update(shared), word{1});
     std::vector<future<void>> runs;
+    runs.push_back(a.run(begins));
+    runs.push_back(a.run(goes_on));
     for (pair_of_parts& p : all) {
       has_begun = false;
       runs.push_back(a.run(p.g));
