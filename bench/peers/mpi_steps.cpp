@@ -1,7 +1,7 @@
 // Graphs in steps by MPI: the program that mpirun starts, once for each process.
 //
-//   troupe-bench-mpi PATTERN WIDTH STEPS GRAPHS BYTES ITERATIONS     the first process prints the nanoseconds that all
-//                                                                    steps took
+//   troupe-bench-mpi PATTERN WIDTH STEPS GRAPHS BYTES ITERATIONS SCRATCH     the first process prints the nanoseconds
+//                                                                            that all steps took
 //
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
@@ -64,7 +64,7 @@ class graph {
       for (const std::uint32_t other : problem_.inputs(step, at))
         for (std::size_t i = 0; i < before_[other].size(); i += 2)
           wrong += before_[other][i] != step - 1 || before_[other][i + 1] != other;
-      bench::compute_steps(problem_.iterations_of(step, at));
+      problem_.work(number_, step, at);
       for (std::size_t i = 0; i < now_[at].size(); i += 2) {
         now_[at][i] = step;
         now_[at][i + 1] = at;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace bench {
@@ -18,8 +19,8 @@ namespace {
 struct series {
   std::string name;  // of its rows
   step_shape shape;
-  double spawned_bound, recorded_bound;  // us
-  double factor;                         // better than either peer, spawned
+  std::optional<double> spawned_bound, recorded_bound;  // us
+  double factor;                                        // better than either peer, spawned
 };
 
 // As many tasks in a step as threads; four graphs have the same together.
@@ -30,13 +31,15 @@ std::vector<series> all_series(const settings& how) {
     all.push_back({std::string(name_of(p)), {.pattern = p, .width = width}, 12, 4, 1 / 0.7});
   all.push_back({"stencil_1d_x4", {.width = width, .graphs = 4}, 12, 1.3, 1 / 0.8});
   all.push_back({"stencil_1d_64KiB", {.width = width, .output_bytes = 64 << 10}, 100, 100, 1.0});
+  // Copies of 8 MiB for each thread, which are in no cache of its own.
+  all.push_back({"stencil_1d_memory", {.width = width, .scratch_bytes = 8 << 20}, {}, {}, 1.0});
   return all;
 }
 
 // The time of a perfect run, with what an iteration takes in the mean of before and afterwards, over that of a whole
 // run.
 std::optional<double> efficiency(contender& who, const settings& how, step_shape shape, double body_us, bool recorded) {
-  const double before = iteration_ns(how.threads);
+  const double before = iteration_ns(how.threads, shape.scratch_bytes);
   shape.iterations = static_cast<std::uint64_t>(std::max(1.0, body_us * 1000 / before));
   const double tasks = (how.quick ? 4'000 : 20'000) * static_cast<double>(how.threads) / (body_us + 2);
   shape.steps = std::clamp<std::size_t>(static_cast<std::size_t>(tasks) / (shape.width * shape.graphs), 20, 2'000);
@@ -44,7 +47,8 @@ std::optional<double> efficiency(contender& who, const settings& how, step_shape
   const auto spent = who.steps(problem, recorded);
   if (!spent) return {};
   if (!who.checks_itself()) problem.check();
-  return problem.ideal_ns(how.threads, (before + iteration_ns(how.threads)) / 2) / spent->nanoseconds;
+  return problem.ideal_ns(how.threads, (before + iteration_ns(how.threads, shape.scratch_bytes)) / 2) /
+         spent->nanoseconds;
 }
 
 figures measure(contender& who, const settings& how) {
@@ -55,15 +59,19 @@ figures measure(contender& who, const settings& how) {
   return found;
 }
 
-// Small graphs of every pattern and odd widths: `steps` throws when an input is not what the step before has made.
+// Small graphs of every pattern, odd widths and both kernels: `steps` throws when an input is not what the step before
+// has made.
 void verify(contender& who) {
+  const auto run = [&](const step_shape& shape) {
+    for (const bool recorded : {false, true}) {
+      step_problem problem(shape);
+      if (who.steps(problem, recorded) && !who.checks_itself()) problem.check();
+    }
+  };
   for (const step_pattern p : step_patterns)
     for (const std::size_t width : {1U, 3U, 7U, 40U})
-      for (const bool recorded : {false, true}) {
-        step_problem problem({.pattern = p, .width = width, .steps = 30, .graphs = 2, .iterations = 1});
-        if (!who.steps(problem, recorded)) continue;
-        if (!who.checks_itself()) problem.check();
-      }
+      run({.pattern = p, .width = width, .steps = 30, .graphs = 2, .iterations = 1});
+  run({.width = 7, .steps = 30, .graphs = 2, .iterations = 5, .scratch_bytes = 4 * scratch_piece});
 }
 
 }  // namespace

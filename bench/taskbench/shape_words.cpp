@@ -12,7 +12,8 @@ namespace bench {
 
 std::vector<std::string> words_of(const step_shape& s) {
   return {std::string(name_of(s.pattern)), std::to_string(s.width),        std::to_string(s.steps),
-          std::to_string(s.graphs),        std::to_string(s.output_bytes), std::to_string(s.iterations)};
+          std::to_string(s.graphs),        std::to_string(s.output_bytes), std::to_string(s.iterations),
+          std::to_string(s.scratch_bytes)};
 }
 
 std::optional<step_shape> shape_of(const char* const* words) {
@@ -27,6 +28,8 @@ std::optional<step_shape> shape_of(const char* const* words) {
   s.graphs = number(3);
   s.output_bytes = number(4);
   s.iterations = number(5);
+  s.scratch_bytes = number(6);
+  if (s.scratch_bytes % (2 * scratch_piece) != 0) return {};
   if (s.width == 0 || s.steps == 0 || s.graphs == 0 || s.output_bytes == 0 || s.output_bytes % 16 != 0) return {};
   return s;
 }

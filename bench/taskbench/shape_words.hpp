@@ -11,8 +11,8 @@
 
 namespace bench {
 
-/// "PATTERN WIDTH STEPS GRAPHS BYTES ITERATIONS".
-inline constexpr int shape_words = 6;
+/// "PATTERN WIDTH STEPS GRAPHS BYTES ITERATIONS SCRATCH".
+inline constexpr int shape_words = 7;
 std::vector<std::string> words_of(const step_shape&);
 /// Reads `shape_words` words from there; none: they are no shape.
 std::optional<step_shape> shape_of(const char* const* words);

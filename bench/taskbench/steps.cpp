@@ -11,6 +11,7 @@
 #include <barrier>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <string>
 #include <thread>
@@ -66,6 +67,22 @@ bool needs(const step_shape& s, std::size_t set, std::size_t at, std::size_t oth
 
 thread_local volatile double sink = 0;
 
+// Copies pieces of the first half to the second one, from the piece with that number on.
+void copy(std::byte* scratch, std::size_t bytes, std::uint64_t first, std::uint64_t iterations) {
+  const std::size_t half = bytes / 2, pieces = half / scratch_piece;
+  for (std::uint64_t i = first; i < first + iterations; ++i) {
+    std::byte* const from = scratch + i % pieces * scratch_piece;
+    std::memcpy(from + half, from, scratch_piece);
+  }
+  asm volatile("" : : "r"(scratch) : "memory");
+}
+
+std::uint64_t* allocated(std::size_t bytes) {
+  auto* const p = static_cast<std::uint64_t*>(std::aligned_alloc(128, bytes));
+  if (!p) throw std::bad_alloc();
+  return p;
+}
+
 }  // namespace
 
 std::string_view name_of(step_pattern p) {
@@ -86,8 +103,11 @@ step_problem::step_problem(const step_shape& s) : shape_(s), sets_(sets_of(s)) {
     }
   const std::size_t bytes = (s.output_bytes + 127) / 128 * 128;  // nothing shares a line, nor a pair of them
   stride_ = bytes / sizeof(std::uint64_t);
-  memory_.reset(static_cast<std::uint64_t*>(std::aligned_alloc(128, bytes * outputs())));
-  if (!memory_) throw std::bad_alloc();
+  memory_.reset(allocated(bytes * outputs()));
+  if (const std::size_t all = s.scratch_bytes * s.graphs * s.width; all != 0) {
+    scratch_.reset(allocated(all));
+    std::memset(scratch_.get(), 1, all);
+  }
   reset();
 }
 
@@ -110,13 +130,24 @@ void step_problem::run(std::size_t task) {
     for (std::size_t i = 0; i < in.size(); i += 2) wrong += in[i] != step - 1 || in[i + 1] != other;
   }
   if (wrong != 0) wrong_.fetch_add(wrong, std::memory_order_relaxed);
-  sink = compute(iterations_of(step, at));
+  work(graph, step, at);
   const auto out = output(output_of(graph, step, at));
   for (std::size_t i = 0; i < out.size(); i += 2) {
     out[i] = step;
     out[i + 1] = at;
   }
   tally::add();
+}
+
+void step_problem::work(std::size_t graph, std::size_t step, std::size_t at) const {
+  const std::uint64_t iterations = iterations_of(step, at);
+  if (shape_.scratch_bytes == 0) {
+    sink = compute(iterations);
+    return;
+  }
+  const std::size_t number = graph * shape_.width + at;
+  copy(reinterpret_cast<std::byte*>(scratch_.get()) + number * shape_.scratch_bytes, shape_.scratch_bytes,
+       step * shape_.iterations, iterations);
 }
 
 void step_problem::check() const {
@@ -163,8 +194,8 @@ std::vector<std::vector<std::uint32_t>> step_edges(const step_problem& p) {
 
 void compute_steps(std::uint64_t iterations) { sink = compute(iterations); }
 
-double iteration_ns(unsigned threads) {
-  constexpr std::uint64_t iterations = 50'000;
+double iteration_ns(unsigned threads, std::size_t scratch_bytes) {
+  const std::uint64_t iterations = scratch_bytes == 0 ? 50'000 : 2'000;
   double best = 0;
   for (int run = 0; run < 5; ++run) {
     // The threads read the clock themselves: the one that started them may not run before they have ended.
@@ -173,9 +204,13 @@ double iteration_ns(unsigned threads) {
     std::vector<std::thread> all;
     for (unsigned i = 0; i < threads; ++i)
       all.emplace_back([&, i] {
+        std::vector<std::byte> scratch(scratch_bytes, std::byte{1});
         together.arrive_and_wait();
         const auto begin = std::chrono::steady_clock::now();
-        sink = compute(iterations);
+        if (scratch_bytes == 0)
+          sink = compute(iterations);
+        else
+          copy(scratch.data(), scratch_bytes, 0, iterations);
         took[i] = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
       });
     for (auto& t : all) t.join();

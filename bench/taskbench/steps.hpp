@@ -3,8 +3,8 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Patterns and kernel are those of StanfordLegion/task-bench: an output is filled with pairs (step, point), a task
-// checks every pair of its inputs, computes for a given number of iterations and fills its own output.
+// Patterns and kernels are those of StanfordLegion/task-bench: an output is filled with pairs (step, point), a task
+// checks every pair of its inputs, computes or copies memory for a given number of iterations and fills its own output.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,10 @@ struct step_shape {
   std::size_t graphs = 1;         ///< which share nothing and run side by side
   std::size_t output_bytes = 16;  ///< a multiple of 16
   std::uint64_t iterations = 0;   ///< of the kernel, in the mean
+  /// Of each point, a multiple of two pieces: an iteration copies a piece of them, all in turn. 0: it computes.
+  std::size_t scratch_bytes = 0;
 };
+inline constexpr std::size_t scratch_piece = 4096;
 
 /// The graphs with the memory of their outputs: two buffers for each point, used in turn.
 class step_problem {
@@ -68,8 +71,10 @@ class step_problem {
     return std::span(memory_.get() + number * stride_, shape_.output_bytes / sizeof(std::uint64_t));
   }
 
-  /// Runs a task: checks its inputs, computes, writes its output. Any thread.
+  /// Runs a task: checks its inputs, runs the kernel, writes its output. Any thread.
   void run(std::size_t task);
+  /// Runs the kernel of a task alone.
+  void work(std::size_t graph, std::size_t step, std::size_t at) const;
   /// Before a run: forgets outputs and counts.
   void reset();
   /// After a run: throws `wrong_answer` unless every task ran and found its inputs right.
@@ -88,7 +93,7 @@ class step_problem {
   step_shape shape_;
   std::size_t sets_ = 1, stride_ = 0;
   std::vector<std::uint32_t> first_, inputs_;
-  std::unique_ptr<std::uint64_t[], release> memory_;
+  std::unique_ptr<std::uint64_t[], release> memory_, scratch_;
   alignas(64) std::atomic<std::uint64_t> wrong_{0};
   std::uint64_t ran_before_ = 0;
 };
@@ -97,12 +102,12 @@ class step_problem {
 /// writer of what it overwrites. Rising, each once.
 std::vector<std::vector<std::uint32_t>> step_edges(const step_problem&);
 
-/// The kernel: so many iterations on the calling thread, which no compiler can leave out.
+/// The kernel that computes: so many iterations on the calling thread, which no compiler can leave out.
 void compute_steps(std::uint64_t iterations);
 
-/// Measures the time of one iteration of the kernel with all of `threads` computing, in nanoseconds: the best of
-/// several runs of a millisecond or so. It holds for the next second: the speed of a machine that is shared changes by
+/// Measures the time of one iteration of the kernel with all of `threads` at it, in nanoseconds: the best of several
+/// runs of a millisecond or so. It holds for the next second: the speed of a machine that is shared changes by
 /// a factor of two from minute to minute.
-double iteration_ns(unsigned threads);
+double iteration_ns(unsigned threads, std::size_t scratch_bytes = 0);
 
 }  // namespace bench
