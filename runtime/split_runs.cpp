@@ -124,15 +124,13 @@ future<void> run(engine& e, const task_options& options, const std::shared_ptr<s
   run_records all;
   all.join = new_join(e, options, g);
   const auto gang = std::make_shared<run_gang>();
-  gang->join = all.join;
-  all.join->extra->gang = gang;
   std::vector<std::uint32_t> which;
   for (std::uint32_t p = 0; p < g->parts.size(); ++p) {
     split_graph::part& part = g->parts[p];
     if (part.is_empty) continue;
     task_record* const t = new_part_task(e, options, g, p, number);
     all.parts.push_back(t);
-    gang->add(*t, !part.here ? part.executor : options.resources.empty() ? run_gang::no_node : run_gang::here_in_order);
+    gang->add(*t, part.here ? run_gang::no_node : part.executor);
     t->extra->gang = gang;
     which.push_back(p);
     // A run begins once the one so many runs before it has ended in all parts: what comes early has to be kept.

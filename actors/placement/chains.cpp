@@ -12,7 +12,6 @@
 #include "actors/execution/reexecution.hpp"
 #include "actors/logic/data/directory.hpp"
 #include "actors/logic/scheduling/admission.hpp"
-#include "actors/placement/gangs.hpp"
 #include "actors/placement/host_memory.hpp"
 #include "actors/placement/notifications.hpp"
 #include "actors/protocol/chaining.hpp"
@@ -217,6 +216,13 @@ bool chains::waits_for_tasks(const task_record& t) const {
   return false;
 }
 
+// Sends those that had to wait until each part of a released run was given to its node.
+void chains::send_postponed() {
+  for (const task_ref& r : std::exchange(postponed_, {}))
+    if (graph_.alive(r) && (r.task->phase.load(std::memory_order_relaxed) & phase_mask) == phase_waiting)
+      send_behind(*r.task);
+}
+
 // True if the task has its data where that executor is as soon as its predecessors have ended, and what it is promised
 // has come.
 bool chains::has_nothing_in_the_way(task_record& t, std::size_t executor, const std::vector<promise>& promised) {
@@ -248,7 +254,10 @@ bool chains::send_behind(task_record& t) {
   if ((t.marks & (mark_sent | mark_early)) || stopped_) return false;
   const bool crosses = !has_all_here(t) && crossings_.has_all(t);
   if (!has_all_here(t) && !crosses) return false;
-  if (crosses && !gangs::concerns(t) && gangs_.has_to_give()) return false;
+  if (crosses && !gangs::is_part(t) && gangs_.has_to_give()) {
+    postponed_.push_back({&t, t.sequence});
+    return false;
+  }
   if (logic::admission::concerns(t) || !stays_on_device(t)) return false;
   std::size_t i = t.executor;
   std::vector<promise> promised;

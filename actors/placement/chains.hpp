@@ -15,11 +15,11 @@
 #include "actors/logic/data/task_graph.hpp"
 #include "actors/logic/scheduling/assignment.hpp"
 #include "actors/placement/crossings.hpp"
+#include "actors/placement/gangs.hpp"
 
 namespace troupe::detail {
 
 class executor;
-class gangs;
 class host_memory;
 class notifications;
 
@@ -82,6 +82,9 @@ class chains {
       if (graph_.alive(r) && (r.task->phase.load(std::memory_order_relaxed) & phase_mask) == phase_waiting)
         send_behind(*r.task);
   }
+  /// True if tasks can be sent that had to wait for parts of runs to be given to their nodes; then, sends them.
+  bool has_postponed() const { return !postponed_.empty() && !gangs_.has_to_give(); }
+  void send_postponed();
   /// Does so with all successors of a task that its device has.
   void send_successors(task_record& t) {
     graph_.each_successor(t, [&](task_record& next, bool) { send_behind(next); });
@@ -155,7 +158,8 @@ class chains {
   crossings crossings_;
   std::vector<std::uint32_t> failure_epochs_;     // of each executor, counted for devices; see protocol/chaining.hpp
   std::vector<std::vector<task_ref>> held_back_;  // by device: tasks that may be sent behind others once it runs low
-  logic::executor_set holding_back_;              // the devices with entries in held_back_
+  std::vector<task_ref> postponed_;
+  logic::executor_set holding_back_;                   // the devices with entries in held_back_
   std::vector<logic::task_graph::edge> predecessors_;  // edges found since the last look
   // Tasks on nodes that have ended before what they come after, on another node; what is lost of their outputs.
   std::unordered_map<const task_record*, std::vector<lost_tile>> ended_early_;

@@ -21,7 +21,7 @@ void gangs::part_ordered(task_record& t, std::span<const logic::task_graph::edge
   run_gang::member& m = of(t);
   m.before = static_cast<std::uint32_t>(std::ranges::count_if(found, [&](const logic::task_graph::edge& e) {
     // Those of early tasks, which others may retire meanwhile, are not looked at.
-    return e.to == &t && !(e.from->marks & mark_early) && concerns(*e.from) && e.from->extra->gang->is_released();
+    return e.to == &t && !(e.from->marks & mark_early) && is_part(*e.from) && is_released(*e.from);
   }));
   m.is_ordered = true;
   clear_if(*t.extra->gang, m, t.pending.load(std::memory_order_relaxed) - 1);
@@ -41,14 +41,6 @@ void gangs::release(run_gang& first) {
   for (std::size_t i = 0; i < clearing_.size(); ++i) {
     run_gang& g = *clearing_[i];
     g.number = ++released_;
-    const auto count_for_successors = [&](task_record& t) {
-      graph_.each_successor(t, [&](task_record& next, bool) {
-        if (!is_part(next)) return;
-        run_gang::member& m = of(next);
-        ++m.before;
-        clear_if(*next.extra->gang, m, next.pending.load(std::memory_order_relaxed));
-      });
-    };
     for (run_gang::member& m : g.members) {
       if (!m.task) continue;
       if (m.node != run_gang::no_node) {
@@ -56,9 +48,13 @@ void gangs::release(run_gang& first) {
         ++in_lines_;
       }
       if (m.node == run_gang::no_node ? m.waits : is_next(m)) is_due(*m.task);
-      count_for_successors(*m.task);
+      graph_.each_successor(*m.task, [&](task_record& next, bool) {
+        if (!is_part(next)) return;
+        run_gang::member& n = of(next);
+        ++n.before;
+        clear_if(*next.extra->gang, n, next.pending.load(std::memory_order_relaxed));
+      });
     }
-    if (g.join) count_for_successors(*g.join);
   }
   clearing_.clear();
 }
@@ -70,7 +66,7 @@ bool gangs::is_next(const run_gang::member& m) const {
 
 bool gangs::part_may_go(task_record& t, bool is_ready) {
   run_gang::member& m = of(t);
-  if (t.extra->gang->is_released() && is_next(m)) return true;
+  if (is_released(t) && is_next(m)) return true;
   if (!is_ready) return false;
   if (!m.waits) kept_.push_back(&t);
   m.waits = true;
@@ -122,34 +118,31 @@ void gangs::part_came_back(task_record& t) {
   ++in_lines_;
 }
 
-void gangs::add_kept_behind(const task_record& t, std::vector<task_record*>& to) const {
+// A run that has not been released waits for what its parts wait for, but for runs that have been.
+void gangs::add_kept_behind(const task_record& before, const task_record& t, std::vector<task_record*>& to) const {
   if (!is_part(t)) return;
-  const run_gang& g = *t.extra->gang;
-  if (!g.is_released()) {
-    for (const run_gang::member& m : g.members)
-      if (m.task) to.push_back(m.task);
+  if (&before != &t) {
+    if (is_released(t) || (is_part(before) && is_released(before))) return;
+    for (const run_gang::member& m : t.extra->gang->members)
+      if (m.task && m.task != &t) to.push_back(m.task);
     return;
   }
   const run_gang::member& m = of(t);
-  if (m.node == run_gang::no_node || m.is_given) return;
+  if (!is_released(t) || m.node == run_gang::no_node || m.is_given) return;
   const std::deque<task_record*>& l = lines_[m.node];
-  to.insert(to.end(), std::ranges::find(l, &t), l.end());
+  if (const auto at = std::ranges::find(l, &t); at != l.end() && at + 1 != l.end()) to.push_back(at[1]);
 }
 
 void gangs::part_waits_for_fewer(task_record& t) {
   clear_if(*t.extra->gang, of(t), t.pending.load(std::memory_order_relaxed));
 }
 
-void gangs::retires_with_others(task_record& t) {
+void gangs::part_retires(task_record& t) {
   run_gang& g = *t.extra->gang;
   if (g.is_released())
     graph_.each_successor(t, [&](task_record& next, bool) {
       if (is_part(next)) --of(next).before;
     });
-  if (!is_part(t)) {
-    g.join = nullptr;
-    return;
-  }
   run_gang::member& m = of(t);
   leave_line(m);
   std::erase(due_, &t);

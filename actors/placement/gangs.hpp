@@ -26,25 +26,22 @@
 
 namespace troupe::detail {
 
-/// A run of a graph over several nodes: a task for each part, and their join. Filled in before they are submitted;
-/// then a part of placement, `gangs`, has it.
+/// The tasks of a run of a graph over several nodes, one for each part. Filled in before they are submitted; then a part
+/// of placement, `gangs`, has it.
 struct run_gang {
-  /// For run_gang::member::node, of parts that run here. In order: those that hold quantities, which one might take that
-  /// another one waits for whose run was released earlier.
-  static constexpr std::uint16_t no_node = 0xffff, here_in_order = 0;
+  static constexpr std::uint16_t no_node = 0xffff;
   struct member {
     task_record* task = nullptr;   // null once it has retired
     std::uint16_t node = no_node;  // the executor, if it is a node, which is the only one that may run the part
-    std::uint32_t before = 0;      // its unfinished predecessors that are parts or joins of released runs
+    std::uint32_t before = 0;      // its unfinished predecessors that are parts of released runs
     bool is_ordered = false;       // its predecessors are known
     bool is_clear = false;         // it waits for nothing but released runs
     bool waits = false;            // it is ready, and kept here
     bool is_given = false;         // its node has been given it
   };
   std::vector<member> members;
-  task_record* join = nullptr;  // null once it has retired
-  std::size_t clear = 0;        // members
-  std::uint64_t number = 0;     // in the order in which runs were released; 0: it has not been
+  std::size_t clear = 0;     // members
+  std::uint64_t number = 0;  // in the order in which runs were released; 0: it has not been
 
   bool is_released() const { return number != 0; }
 
@@ -58,8 +55,8 @@ class gangs {
   /// `graph`: the edges between tasks.
   explicit gangs(logic::task_graph& graph) : graph_(graph) {}
 
-  /// True if the task is a part of such a run, or the join of one.
-  static bool concerns(const task_record& t) { return t.extra && t.extra->gang; }
+  /// True if the task is a part of such a run.
+  static bool is_part(const task_record& t) { return t.extra && t.extra->gang; }
 
   /// Counts a task that has just been ordered, whose own submission is still among what it waits for. `found`: edges,
   /// among which are all that lead to it. The run is released if it was the last part.
@@ -68,7 +65,7 @@ class gangs {
   }
   /// True if the task may be given to an executor. If not and `is_ready` the part is kept here, and is due later.
   bool may_go(task_record& t, bool is_ready) { return !is_part(t) || part_may_go(t, is_ready); }
-  /// Notes that a task has its data, and is given to its executor next.
+  /// Notes that a task has its data, and is given to its node next.
   void given(task_record& t) {
     if (is_part(t)) part_given(t);
   }
@@ -84,7 +81,7 @@ class gangs {
   }
   /// Notes that a task retires, whose successors have not been released yet.
   void retires(task_record& t) {
-    if (concerns(t)) retires_with_others(t);
+    if (is_part(t)) part_retires(t);
   }
 
   /// True if parts may go that could not before.
@@ -95,8 +92,9 @@ class gangs {
     bool is_ready;
   };
   due take_due();
-  /// Adds the parts that cannot go before that task does, though no edge leads to them.
-  void add_kept_behind(const task_record&, std::vector<task_record*>& to) const;
+  /// Adds the parts that cannot go before `t` does, though no edge leads from it to them: those of its run, if it has not
+  /// been released and `t` waits for `before`; else, if these are the same, the next one that its node is given.
+  void add_kept_behind(const task_record& before, const task_record& t, std::vector<task_record*>& to) const;
   /// Gives up all parts that are kept here, with a call of give_up(part): the runtime ends.
   template <class F>
   void drop_kept(F&& give_up) {
@@ -112,13 +110,13 @@ class gangs {
  private:
   // Returns the member of a task that is a part.
   static run_gang::member& of(const task_record&);
-  static bool is_part(const task_record& t) { return concerns(t) && t.extra->gang->join != &t; }
+  static bool is_released(const task_record& part) { return part.extra->gang->is_released(); }
   void part_ordered(task_record&, std::span<const logic::task_graph::edge> found);
   bool part_may_go(task_record&, bool is_ready);
   void part_given(task_record&);
   void part_came_back(task_record&);
   void part_waits_for_fewer(task_record&);
-  void retires_with_others(task_record&);
+  void part_retires(task_record&);
   bool is_next(const run_gang::member&) const;
   std::deque<task_record*>& line(std::uint16_t node);
   void clear_if(run_gang&, run_gang::member&, std::int32_t pending);

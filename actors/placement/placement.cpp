@@ -249,6 +249,7 @@ inline bool placement::hand_out(std::uint64_t begin, executor* self, bool client
   bool any = false;
   do {  // parts of runs may go once others have been given to their nodes
     let_parts_go();
+    if (chains_.has_postponed()) chains_.send_postponed();
     admit_waiting(begin);
     assignment_.refill();
     // Tasks that fail because their data is lost make room.
@@ -259,7 +260,7 @@ inline bool placement::hand_out(std::uint64_t begin, executor* self, bool client
     }
     if (self && executors_.near().size() > 1) relieve_others(*self);
     if (send_outgoing(self, client, stale)) any = true;
-  } while (gangs_.has_due());
+  } while (gangs_.has_due() || chains_.has_postponed());
   return any;
 }
 

@@ -52,8 +52,10 @@ bool placement::wait_quiet(std::chrono::steady_clock::time_point deadline) {
 
 // True if the second task, or any if it is null, can only go on after the first one.
 bool placement::reaches(task_record& from, const task_record* to) const {
-  return deps_.graph().reaches(
-      from, to, [this](const task_record& t, std::vector<task_record*>& kept) { gangs_.add_kept_behind(t, kept); });
+  const auto add_kept = [this](const task_record& before, const task_record& t, std::vector<task_record*>& kept) {
+    gangs_.add_kept_behind(before, t, kept);
+  };
+  return deps_.graph().reaches(from, to, add_kept);
 }
 
 bool placement::would_deadlock(task_record& inside, task_record& awaited, bool forever) {

@@ -185,7 +185,7 @@ void placement::place_again(task_record& t, bool setback) {
     retire_ended(t);
     return;
   }
-  if (!gangs_.may_go(t, true)) return;
+  if (!gangs_.may_go(t, true)) return admission_.finished(t);  // it is admitted once it may
   logic::admission::holds_elsewhere(t) ? admit_again(t) : assign(t);
 }
 

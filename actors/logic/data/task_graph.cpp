@@ -102,13 +102,12 @@ bool task_graph::reaches(task_record& from, const task_record* to, const kept_be
     task_record* t = open.back();
     open.pop_back();
     if (is_meant(*t)) return true;
+    if (add_kept_behind) add_kept_behind(*t, *t, kept);
     each_successor(*t, [&](task_record& next, bool) {
       if (seen.insert(&next).second) open.push_back(&next);
+      if (add_kept_behind) add_kept_behind(*t, next, kept);
     });
-    if (!add_kept_behind) continue;
-    kept.clear();
-    add_kept_behind(*t, kept);
-    for (task_record* next : kept)
+    for (task_record* next : std::exchange(kept, {}))
       if (seen.insert(next).second) open.push_back(next);
   }
   return false;

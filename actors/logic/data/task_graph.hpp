@@ -102,8 +102,9 @@ class task_graph {
   void each_successor(const task_record& task, F&& f) const {
     detail::each_unreleased(task, [&](const detail::successor& s) { f(*s.task, s.data); });
   }
-  /// Adds to the list who cannot go on before a task does, though no edge leads to them.
-  using kept_behind = std::function<void(const task_record&, std::vector<task_record*>&)>;
+  /// Adds to the list who cannot go on before `t` does, though no edge leads from it to them. Asked for each edge from
+  /// `before` to `t`, and, with the same for both, for each task.
+  using kept_behind = std::function<void(const task_record& before, const task_record& t, std::vector<task_record*>&)>;
   /// True if a path of unfinished tasks leads from one to the other. Linear in the edges; for diagnosis.
   bool reaches(task_record& from, const task_record& to) const { return reaches(from, &to); }
   /// The same; with null for `to`: true if a path leads to any task that a thread may wait for.

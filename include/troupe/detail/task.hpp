@@ -192,7 +192,7 @@ struct task_extra {
   std::shared_ptr<const void> call;        // what was sent to another node, so that it can be repeated
   std::shared_ptr<void> payload;           // recorded graphs
   std::uint64_t run_of_part = 0;           // of a part of a recorded graph: the number of the run
-  std::shared_ptr<run_gang> gang;          // of a part, and of the join of the parts, where the run began
+  std::shared_ptr<run_gang> gang;          // of a part where the run began: all of its parts; placement's
   std::shared_ptr<void> stop_watch;        // the callback registered with options.stop
   std::uint16_t holds_at = holds_nowhere;  // where it holds options.resources; placement's, as the next two
   std::uint64_t waits_since = 0;           // for devices, in ticks

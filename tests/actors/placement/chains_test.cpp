@@ -297,6 +297,30 @@ TEST_F(chains_across_nodes, are_sent_what_they_read_by_who_writes_it) {
   EXPECT_EQ(v->pending, 0);
 }
 
+// A part of a run that has begun elsewhere may hold up what would send it the boxes.
+TEST_F(chains_across_nodes, are_sent_nothing_ahead_while_a_part_of_a_run_has_yet_to_be_given) {
+  task_record* const part = task({});
+  const auto run = std::make_shared<run_gang>();
+  run->add(*part, 2);
+  extra(part).gang = run;
+  std::vector<task_record*> combines;
+  part->pending = 1;
+  order.order(*part, combines);
+  parts.ordered(*part, {});
+  part->pending = 0;
+  task_record *t = on(1, {{a, write}}), *u = on(2, {{b, write}}), *v = on(2, {{a, read}, {b, read}, {c, write}});
+  EXPECT_EQ(hand_over(1), tasks{t});
+  EXPECT_EQ(hand_over(2), tasks{u});
+  EXPECT_FALSE(chains.has_postponed());
+  parts.given(*part);
+  ASSERT_TRUE(chains.has_postponed());
+  chains.send_postponed();
+  EXPECT_EQ(hand_over(2), tasks{v});
+  EXPECT_FALSE(chains.has_postponed());
+  end(u), end(t);
+  parts.retires(*part);
+}
+
 TEST_F(chains_across_nodes, share_what_several_tasks_of_a_node_read) {
   task_record *t = on(1, {{a, write}}), *u = on(2, {{b, write}});
   array_core* const d = array("d");

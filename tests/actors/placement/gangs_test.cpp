@@ -34,8 +34,6 @@ class gangs_of_parts : public testing::Test, protected loose_graph {
     const auto gang = std::make_shared<run_gang>();
     run r{.parts = {}, .join = task({})};
     r.join->kind = task_kind::join;
-    gang->join = r.join;
-    extra(r.join).gang = gang;
     for (std::size_t i = 0; i < uses.size(); ++i) {
       task_record* const t = task(uses[i]);
       gang->add(*t, at[i]);
@@ -87,7 +85,7 @@ class gangs_of_parts : public testing::Test, protected loose_graph {
   }
   void go(task_record* t) {
     gone.insert(t);
-    if (keeps_data_from_c && gangs::concerns(*t) && t->executor == c) return;
+    if (keeps_data_from_c && gangs::is_part(*t) && t->executor == c) return;
     runs.given(*t);
     given.push_back(t);
   }
@@ -134,20 +132,23 @@ TEST_F(gangs_of_parts, a_part_is_not_kept_for_runs_that_have_gone) {
   EXPECT_TRUE(has_gone(second.parts[0]));
 }
 
-TEST_F(gangs_of_parts, what_waits_for_the_join_of_a_run_that_has_gone_is_not_kept) {
+// A run is far behind where it waits for the end of one: others are not to wait for it.
+TEST_F(gangs_of_parts, what_waits_for_the_join_of_a_run_is_kept_until_that_has_ended) {
   array_core *const x = array("x"), *const y = array("y");
   const run first = submit({{{x, update}}, {{y, update}}}, {here, b});
-  run second = make({{}, {{y, update}}}, {here, b});
+  const run second = make({{}, {{y, update}}}, {here, b});
   second.parts[0]->accesses[second.parts[0]->access_count++] = after(first.join);
   for (task_record* t : second.parts) come(t);
   come(second.join);
-  EXPECT_EQ(may_follow, tasks({second.parts[1]}));
+  const run other = submit({{}, {}}, {here, b});
+  EXPECT_TRUE(has_gone(other.parts[1]));
   end(first.parts[0]);
+  EXPECT_TRUE(may_follow.empty());
   end(first.parts[1]);
-  EXPECT_TRUE(has_gone(second.parts[1]));
-  EXPECT_FALSE(has_gone(second.parts[0]));
+  EXPECT_FALSE(has_gone(second.parts[1]));
   end(first.join);
   EXPECT_TRUE(has_gone(second.parts[0]));
+  EXPECT_TRUE(has_gone(second.parts[1]));
 }
 
 TEST_F(gangs_of_parts, a_run_that_waits_for_one_that_waits_goes_with_it) {
@@ -222,20 +223,6 @@ TEST_F(gangs_of_parts, a_part_waits_for_tasks_beside_runs_that_have_gone) {
   }
 }
 
-TEST_F(gangs_of_parts, a_run_behind_the_join_of_one_goes_with_it) {
-  array_core *const x = array("x"), *const y = array("y"), *const z = array("z");
-  task_record* const before = plain({{x, write}});
-  const run first = submit({{{x, update}}, {{y, update}}}, {here, b});
-  const run second = make({{}, {{z, update}}}, {here, c});
-  second.parts[0]->accesses[second.parts[0]->access_count++] = after(first.join);
-  for (task_record* t : second.parts) come(t);
-  come(second.join);
-  EXPECT_FALSE(has_gone(second.parts[1]));
-  end(before);
-  EXPECT_TRUE(has_gone(second.parts[1]));
-  EXPECT_FALSE(has_gone(second.parts[0]));
-}
-
 TEST_F(gangs_of_parts, a_part_that_comes_back_gets_its_place_again) {
   array_core *const x = array("x"), *const y = array("y");
   const run first = submit({{{x, update}}, {{y, update}}}, {b, c});
@@ -257,18 +244,6 @@ TEST_F(gangs_of_parts, a_part_that_comes_back_gets_its_place_again) {
   EXPECT_TRUE(has_gone(fourth.parts[0]));
 }
 
-TEST_F(gangs_of_parts, parts_here_that_hold_quantities_go_in_order_as_well) {
-  array_core *const x = array("x"), *const y = array("y");
-  const run first = submit({{{x, update}}, {{y, update}}}, {here, b});
-  const run second = submit({{{x, update}}, {}}, {run_gang::here_in_order, b});
-  const run third = submit({{}, {}}, {run_gang::here_in_order, b});
-  EXPECT_TRUE(has_gone(third.parts[1]));
-  EXPECT_FALSE(has_gone(third.parts[0]));
-  end(first.parts[0]);
-  EXPECT_TRUE(has_gone(second.parts[0]));
-  EXPECT_TRUE(has_gone(third.parts[0]));
-}
-
 TEST_F(gangs_of_parts, it_is_known_when_a_part_has_yet_to_be_given_to_its_node) {
   array_core *const x = array("x"), *const y = array("y");
   task_record* const before = plain({{x, write}});
@@ -284,22 +259,38 @@ TEST_F(gangs_of_parts, it_is_known_when_a_part_has_yet_to_be_given_to_its_node) 
 
 TEST_F(gangs_of_parts, who_waits_without_an_edge_is_known) {
   array_core *const x = array("x"), *const y = array("y"), *const z = array("z");
+  const auto kept = [&](task_record* from, task_record* to) {
+    tasks all;
+    runs.add_kept_behind(*from, *to, all);
+    return all;
+  };
   task_record* const before = plain({{x, write}});
   const run first = submit({{{x, update}}, {{y, update}}}, {here, b});
-  tasks kept;
-  runs.add_kept_behind(*first.parts[0], kept);
-  EXPECT_EQ(kept, first.parts);
+  EXPECT_EQ(kept(before, first.parts[0]), tasks({first.parts[1]}));
+  EXPECT_EQ(kept(first.parts[0], first.parts[0]), tasks());
+  EXPECT_EQ(kept(first.parts[0], before), tasks());
   end(before);
   const run second = submit({{{y, update}}, {{z, update}}}, {b, c});
   const run third = submit({{}, {}}, {b, c});
-  kept.clear();
-  runs.add_kept_behind(*first.parts[0], kept);
-  runs.add_kept_behind(*first.parts[1], kept);
-  EXPECT_TRUE(kept.empty()) << "they have gone";
-  runs.add_kept_behind(*second.parts[0], kept);
-  EXPECT_EQ(kept, tasks({second.parts[0], third.parts[0]}));
-  runs.add_kept_behind(*before, kept);
-  EXPECT_EQ(kept.size(), 2u);
+  const run fourth = submit({{}, {}}, {b, c});
+  EXPECT_EQ(kept(first.parts[1], first.parts[1]), tasks()) << "it has been given to its node";
+  EXPECT_EQ(kept(first.parts[1], second.parts[0]), tasks());
+  EXPECT_EQ(kept(second.parts[0], second.parts[0]), tasks({third.parts[0]}));
+  EXPECT_EQ(kept(third.parts[0], third.parts[0]), tasks({fourth.parts[0]}));
+  EXPECT_EQ(kept(fourth.parts[0], fourth.parts[0]), tasks());
+}
+
+// What the released run's part does while it runs does not hold up the other run.
+TEST_F(gangs_of_parts, a_run_that_is_kept_does_not_wait_for_runs_that_have_gone) {
+  array_core *const x = array("x"), *const y = array("y"), *const v = array("v");
+  const run first = submit({{{x, update}}, {}}, {here, b});
+  task_record* const other = plain({{v, write}});
+  const run second = submit({{{x, update}}, {{y, update}}, {{v, update}}}, {here, b, c});
+  tasks kept;
+  runs.add_kept_behind(*first.parts[0], *second.parts[0], kept);
+  EXPECT_EQ(kept, tasks());
+  runs.add_kept_behind(*other, *second.parts[2], kept);
+  EXPECT_EQ(kept, tasks({second.parts[0], second.parts[1]}));
 }
 
 TEST_F(gangs_of_parts, a_part_that_retires_is_not_due) {

@@ -579,6 +579,7 @@ TEST(graphs_over_nodes, a_node_that_leaves_ends_what_it_has_been_given_and_no_mo
   for (const auto* f : {&begun, &first, &second}) f->get();
   const std::string why = text_of([&] { last.get(); });
   EXPECT_NE(why.find("b, which is to run this part of the graph, is leaving"), std::string::npos) << why;
+  EXPECT_EQ(why.find("of 'graph run'"), std::string::npos) << why;
   EXPECT_EQ(code_of([&] { (void)v.read(); }), errc::dependency_failed);
   std::vector<word> mx(4, 2), my(4), mz(4), mu(4, 0);
   lean_on(mx.data(), 0, 4, my.data(), 0, 4, 0, true);
