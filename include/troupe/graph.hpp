@@ -57,18 +57,20 @@ class recorder : public array_maker<recorder>, public submitter<recorder> {
 ///
 /// Nodes: a call with a scope of other nodes only (`scope::at("b")`) makes the graph one *over several nodes*. Each
 /// node has a part, whose calls run on its core groups; a run sends each part one message, and what its calls need of
-/// each other travels from part to part, boxes and never tiles, without this node and without a decision about it. A
-/// call that may run in several parts goes to the one that wrote most of what it changes; else it stays here if it may,
-/// or goes to the one with the fewest such calls. The scope of a run includes all of these nodes. `record` sends the
-/// parts and waits until they are built. A tile that calls write stays where the first of them ran, and is
-/// fetched when somebody reads it. Each part adds up what its calls reduce; by an operator of the program (not
-/// plus, multiplies, bit_and, bit_or or bit_xor of the standard library on numbers) only into arrays that no call of
-/// another node writes. Calls on other nodes are of kernels that these offer. Such a graph has no value of a call (a
-/// future) that another part or another node uses, and no node with a memory budget (`error(not_supported)`); borrowed
-/// and adopted arrays may not have tiles that another node writes and a call here reads. If a node goes, the run and
-/// all later ones fail (or `run` throws `error(no_executor)`): record again with those that are there. What its part
-/// had written is lost with it (`error(data_lost)`), for a part cannot be run again alone; arrays with
-/// `array_options::replicas = 2` are copied here after each run, perhaps only after its future is ready.
+/// each other travels from part to part, boxes and never tiles, without this node and without a decision about it. No
+/// part begins before all of the run may: each has its inputs, or waits for runs that may begin. A node gets its parts
+/// in the order in which their runs may begin, whatever their priorities, four runs of a graph ahead at most. A call
+/// that may run in several parts goes to the one that wrote most of what it changes; else it stays here if it may, or
+/// goes to the one with the fewest such calls. The scope of a run includes all of these nodes. `record` sends the parts
+/// and waits until they are built. A tile that calls write stays where the first of them ran, and is fetched when
+/// somebody reads it. Each part adds up what its calls reduce; by an operator of the program (not plus, multiplies,
+/// bit_and, bit_or or bit_xor of the standard library on numbers) only into arrays that no call of another node writes.
+/// Calls on other nodes are of kernels that these offer. Such a graph has no value of a call (a future) that another
+/// part or another node uses, and no node with a memory budget (`error(not_supported)`); borrowed and adopted arrays
+/// may not have tiles that another node writes and a call here reads. If a node goes, the run and all later ones fail
+/// (or `run` throws `error(no_executor)`): record again with those that are there. What its part had written is lost
+/// with it (`error(data_lost)`), for a part cannot be run again alone; arrays with `array_options::replicas = 2` are
+/// copied here after each run, perhaps only after its future is ready.
 ///
 /// Failures: a call that fails is reported as "task 'CALL' of 'RUN'". All that the run was to write is in error then,
 /// as the outputs of a task are, also what calls that succeeded have written. Once a run has begun, its bodies on cores
