@@ -87,7 +87,7 @@ void lineage_log::retain(array_core& a, std::uint32_t tile, bool overwritten) {
   try {
     if (!host_memory_) copy.boxes = boxes_read(a, *needed);
     if (!copy.boxes.empty()) {
-      bytes = copy_boxes(a, tile, copy);
+      bytes = copy_boxes(a, tile, copy.boxes, copy);
     } else {
       const bool takes = overwritten && owns_its_bytes(a, tile);
       copy.bytes = takes ? take_host_tile(rt_, a, tile) : copy_of(a, tile);
@@ -101,12 +101,12 @@ void lineage_log::retain(array_core& a, std::uint32_t tile, bool overwritten) {
 
 // Copies boxes of a tile to where they are in a copy of all of it, whose other memory is not touched. Returns how many
 // bytes there are.
-std::uint64_t lineage_log::copy_boxes(array_core& a, std::uint32_t tile, tile_copy& to) {
-  to.bytes = new_view_bytes(a.bytes_of(tile), a.spec.name);
+std::uint64_t lineage_log::copy_boxes(array_core& a, std::uint32_t tile, const logic::box_list& from, tile_copy& to) {
+  if (!to.bytes) to.bytes = new_view_bytes(a.bytes_of(tile), a.spec.name);
   const logic::box4 all = a.tile_box(tile);
   const auto stride = packed_strides(all);
   std::uint64_t bytes = 0;
-  for (const logic::box4& b : to.boxes) {
+  for (const logic::box4& b : from) {
     raw_view v;
     v.data = to.bytes.get();
     for (int d = 0; d < rank_max; ++d)
@@ -121,6 +121,42 @@ std::uint64_t lineage_log::copy_boxes(array_core& a, std::uint32_t tile, tile_co
     bytes += packed.size();
   }
   return bytes;
+}
+
+// Copies what a node's task, which ends, has read of tiles that tasks here overwrite beside that: the version that it has
+// read is not at home any more, and may go on being needed.
+void lineage_log::keep_read(const task_record& t, logic::lineage::call& c) {
+  for (int i = 0; i < t.access_count; ++i) {
+    const access& x = t.accesses[i];
+    if (!x.array || !x.where || x.mode != access_mode::read) continue;
+    array_core& a = *x.array;
+    logic::each_touched(*x.where, [&](const logic::box4& b) {
+      a.each_tile(b, [&](std::uint32_t tile, const logic::box4& all) {
+        if (a.coherence->tiles[tile].dirty_in != host_space || !log_.is_being_overwritten(a.id, tile)) return;
+        const logic::value v{a.id, tile, version_of(a, tile)};
+        if (const std::uint64_t bytes = keep_box(a, v, intersect(all, b)); bytes != 0) c.kept.emplace_back(v, bytes);
+      });
+    });
+  }
+}
+
+// Adds a box to the copy of a value. Returns the bytes that were copied.
+std::uint64_t lineage_log::keep_box(array_core& a, const logic::value& v, const logic::box4& b) {
+  const auto known = retained_.find(key_of(v));
+  if (known != retained_.end() && known->second.boxes.empty()) return 0;  // all of it is there
+  const logic::box_list fresh =
+      known == retained_.end() ? logic::box_list{b} : logic::without({b}, known->second.boxes);
+  if (fresh.empty()) return 0;
+  try {
+    tile_copy copy = known == retained_.end() ? tile_copy{} : known->second;
+    const std::uint64_t bytes = copy_boxes(a, v.tile, fresh, copy);
+    copy.boxes.insert(copy.boxes.end(), fresh.begin(), fresh.end());
+    retained_[key_of(v)] = std::move(copy);
+    return bytes;
+  } catch (const error& e) {  // as in `retain`
+    if (e.code() != errc::out_of_memory) throw;
+    return 0;
+  }
 }
 
 void lineage_log::drop_unwanted() {
@@ -208,10 +244,13 @@ void lineage_log::note_ran(task_record& t, memory_space where, bool node) {
   c.may_be_lost = is_graph_part(t);
   c.cost_ns = c.may_be_lost ? 0 : t.measured_ns;
   c.repeatable = c.what && is_repeatable(t);
+  c.kept.clear();
+  if (c.repeatable) keep_read(t, c);
   c.executor = costs_.facts()[t.executor].id;
   for (int i = 0; i < t.access_count; ++i)
     if (array_core* a = t.accesses[i].array) logged_[a->id] = a;
   log_.ran(std::move(c));
+  if (!c.kept.empty()) drop_unwanted();  // `ran` leaves the lists
   if (t.extra && t.extra->call)
     for (saved_tile& s : std::exchange(static_cast<const repeatable_call*>(t.extra->call.get())->brought, {})) {
       s.version = version_of(*s.array, s.tile);

@@ -116,9 +116,7 @@ void node_actor::need(job& j, wire::access_descriptor& w, array_core& a, const l
 // Adds gaps for what of the box is not there: each is pulled from a third node, pushed with the task, or asked for.
 void node_actor::need_known(job& j, wire::access_descriptor& w, array_core& a, const logic::box4& touched) {
   const auto runs = [&](std::uint64_t id) { return jobs_.find(id) != nullptr; };
-  // A node that has been sent many boxes of a tile gets all of it, unless others may be writing it meanwhile.
-  const bool may_get_more = w.mode == access_mode::read && !logic::reads_beside_writers(*j.task, true);
-  known_.need(a, touched, may_get_more, j.id, runs, [&](std::uint32_t tile, const logic::box4& where, bool in_use) {
+  known_.need(a, touched, j.id, runs, [&](std::uint32_t tile, const logic::box4& where, bool in_use) {
     wire::gap& g = w.gaps.emplace_back();
     g.tile = tile;
     g.where = where;

@@ -62,12 +62,10 @@ class remote_copies {
 
   // ---- a task is sent -----------------------------------------------------------------------------------------------
   /// Calls missing(tile, box, in_use) for each box of an array, which the node knows, that the job touches and that is
-  /// not there; from then on it is. `in_use`: another job there still uses the tile. `reads`: the job only reads, and
-  /// no job changes another part of the tile meanwhile, as placement sees to; else no more than the part may be sent,
-  /// which would take the place of what other jobs write there.
+  /// not there; from then on it is. `in_use`: another job there still uses the tile. Never more than the job touches:
+  /// others may be changing the rest of the tile, here or there.
   template <class Runs, class Missing>
-  void need(const array_core& a, const logic::box4& touched, bool reads, std::uint64_t job, Runs&& runs,
-            Missing&& missing) {
+  void need(const array_core& a, const logic::box4& touched, std::uint64_t job, Runs&& runs, Missing&& missing) {
     known_array& known = at(a);
     a.each_tile(touched, [&](std::uint32_t tile, const logic::box4& all) {
       const logic::box4 part = intersect(touched, all);
@@ -78,14 +76,13 @@ class remote_copies {
       if (c.whole) return;
       for (const logic::box4& have : c.parts)
         if (have.contains(part)) return;
-      const bool is_full = c.parts.size() == parts_max;
-      if (part == all || (is_full && reads)) {
-        missing(tile, all, in_use);
+      missing(tile, part, in_use);
+      if (part == all) {
         c.whole = true;
         c.parts.clear();
       } else {
-        missing(tile, part, in_use);
-        if (!is_full) c.parts.push_back(part);
+        if (c.parts.size() == parts_max) c.parts.erase(c.parts.begin());
+        c.parts.push_back(part);
       }
       c.pulled_from = 0;
     });
@@ -191,7 +188,7 @@ class remote_copies {
   }
 
  private:
-  /// The boxes of one tile that are remembered, at most; beyond, a job that only reads is sent the whole tile.
+  /// The boxes of one tile that are remembered, at most: the last ones.
   static constexpr std::size_t parts_max = 16;
 
   /// The state of one tile there, as far as it is known.

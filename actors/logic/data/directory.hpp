@@ -97,21 +97,16 @@ void each_in_the_way(const task_record& t, memory_space where, F&& f) {
 std::uint64_t parts_read(const task_record&, const array_core&, std::uint32_t tile, bool on_device,
                          std::vector<box4>* parts = nullptr);
 
-/// True if the task is part of a run of a graph over nodes and is sent to one (`on_node`), which gets what it reads of
-/// each tile. Nobody may wait for it who writes beside that: it waits for parts that may wait for the writer.
-inline bool reads_beside_writers(const task_record& t, bool on_node) {
-  return on_node && t.extra && t.extra->run_of_part != 0;
-}
-
 /// Calls f(task_ref) for each task in flight that the task, which is to run in space `where`, must wait for. Parts of
-/// one tile may be written and read at once, but not while a device copies the whole tile to get at a part.
+/// one tile may be written and read at once, but not while a device copies the whole tile to get at a part. A node
+/// (`on_node`) is sent that part alone.
 template <class Alive, class F>
 void each_part_clash(const task_record& t, memory_space where, bool on_node, Alive&& alive, F&& f) {
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     if (!x.array || !x.array->coherence || is_whole(x)) continue;
     const bool copies = where != host_space && uses_copies(x);
-    if (copies && reads_beside_writers(t, on_node)) continue;
+    if (copies && on_node) continue;
     if (!copies && !writes(x)) continue;
     each_tile_of(x, [&](std::uint32_t tile) {
       const coherence_entry& entry = x.array->coherence->tiles[tile];
@@ -127,7 +122,7 @@ void note_parts(task_record& t, memory_space where, bool on_node, Alive&& alive)
     const access& x = t.accesses[i];
     if (!x.array || is_whole(x)) continue;
     const bool copies = where != host_space && uses_copies(x);
-    if (copies && reads_beside_writers(t, on_node)) continue;
+    if (copies && on_node) continue;
     if (!copies && !writes(x)) continue;
     have_account(*x.array);
     each_tile_of(x, [&](std::uint32_t tile) {

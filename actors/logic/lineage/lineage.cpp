@@ -29,6 +29,12 @@ void lineage::ran(call&& c) {
   l.broken = !c.repeatable;
   l.may_be_lost = c.may_be_lost;
   l.why = reexecution_plan::reason::runs_once;
+  for (const auto& [name, bytes] : c.kept) {
+    known_value& k = know(know(name.array, name.tile), name.version);
+    k.kept_bytes = (std::exchange(k.kept, true) ? k.kept_bytes : 0) + bytes;
+    kept_bytes_ += bytes;
+    check(&k);
+  }
   for (const value& v : c.reads) {
     if (l.broken) break;
     known_tile& t = know(v.array, v.tile);

@@ -91,8 +91,10 @@ class lineage {
     std::shared_ptr<const void> what;
     float cost_ns = 0;
     bool repeatable = true;
-    bool may_be_lost = false;     // not repeatable, and what it wrote is not brought home for that alone
+    bool may_be_lost = false;    // not repeatable, and what it wrote is not brought home for that alone
     std::uint16_t executor = 0;  // the executor where it ran
+    // Those of `reads` that were copied as it was told, since home is being overwritten beside what it has read; bytes.
+    std::vector<std::pair<value, std::uint64_t>> kept{};
   };
   using tile_of = std::pair<std::uint64_t, std::uint32_t>;  // array, tile
 
@@ -125,6 +127,11 @@ class lineage {
   std::vector<value> must_keep(std::uint64_t array) const;
   /// Notes that the value has been retained. Returns false if the copy is not needed.
   bool kept(const value&, std::uint64_t bytes);
+  /// True if a task under way overwrites the host's bytes of the tile, or a part of them.
+  bool is_being_overwritten(std::uint64_t array, std::uint32_t tile) const {
+    const known_tile* const t = find(array, tile);
+    return t && t->overwriting != 0;
+  }
   /// Returns the copies that are not needed any more, and forgets them.
   std::vector<value> take_unwanted();
 

@@ -34,10 +34,10 @@ struct remote_copies_test : testing::Test {
   }
   static box4 part(troupe::index_t lo, troupe::index_t hi) { return {{lo, 0, 0, 0}, {hi, 1, 1, 1}}; }
   /// Returns how many boxes have to be sent for a job that touches the box.
-  std::size_t need(const box4& touched, std::uint64_t job, bool reads = true) {
+  std::size_t need(const box4& touched, std::uint64_t job) {
     std::size_t n = 0;
     was_in_use = false;
-    known.need(a, touched, reads, job, runs, [&](std::uint32_t, const box4&, bool in_use) {
+    known.need(a, touched, job, runs, [&](std::uint32_t, const box4&, bool in_use) {
       ++n;
       was_in_use = was_in_use || in_use;
     });
@@ -122,16 +122,18 @@ TEST_F(remote_copies_test, only_what_is_not_there_is_needed) {
 }
 
 // Other jobs may be changing other parts of the tile, of which this node has no more than what was there before.
-TEST_F(remote_copies_test, a_job_that_changes_a_part_is_never_sent_the_whole_tile) {
+TEST_F(remote_copies_test, a_job_that_touches_a_part_is_never_sent_the_whole_tile) {
   a.spec.size[0] = a.spec.tile[0] = 40;
   a.grid[0] = a.tile_count = 1;
   for (int i = 0; i < 30; ++i) {
-    EXPECT_EQ(need(part(i, i + 1), 10u + static_cast<unsigned>(i), false), 1u) << i;
+    EXPECT_EQ(need(part(i, i + 1), 10u + static_cast<unsigned>(i)), 1u) << i;
     EXPECT_FALSE(known.has_current(a, 0)) << i;
   }
-  EXPECT_EQ(need(part(3, 4), 50), 0u);
-  EXPECT_EQ(need(part(35, 36), 51), 1u);
-  EXPECT_TRUE(known.has_current(a, 0)) << "one that reads was sent all of it";
+  EXPECT_EQ(need(part(29, 30), 50), 0u);
+  EXPECT_EQ(need(part(14, 15), 51), 0u);
+  EXPECT_EQ(need(part(13, 14), 52), 1u) << "the last sixteen are remembered";
+  EXPECT_EQ(need(part(0, 40), 53), 1u);
+  EXPECT_TRUE(known.has_current(a, 0));
 }
 
 TEST_F(remote_copies_test, what_was_written_elsewhere_is_needed_again) {

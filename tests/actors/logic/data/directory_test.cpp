@@ -205,20 +205,14 @@ TEST_F(directory_test, lets_parts_clash_that_a_device_copies_with_those_that_are
   EXPECT_EQ(clashes(part(access_mode::read, 110, 120), host_space), 0u) << "the host reads its part only";
 }
 
-TEST_F(directory_test, sends_parts_of_graphs_parts_of_tiles_while_others_are_written) {
+TEST_F(directory_test, sends_nodes_parts_of_tiles_while_others_are_written) {
   constexpr memory_space node = other_gpu;
   task_record& reads = part(access_mode::read, 110, 120);
-  troupe::detail::task_extra of_a_run;
-  of_a_run.run_of_part = 1;
-  reads.extra = &of_a_run;
   note_parts(reads, node, true, alive);
   EXPECT_EQ(clashes(part(access_mode::update, 150, 160), host_space), 0u);
-  task_record& writes = part(access_mode::update, 150, 160);
-  note_parts(writes, node, true, alive);
+  note_parts(part(access_mode::update, 150, 160), node, true, alive);
   EXPECT_EQ(clashes(reads, node, true), 0u);
   EXPECT_EQ(clashes(reads, gpu), 1u) << "what the node writes comes home under what the device copies";
-  reads.extra = nullptr;
-  EXPECT_EQ(clashes(reads, node, true), 1u) << "other tasks wait, as on devices";
 }
 
 TEST(sources, adds_further_spaces_to_the_last_one_that_it_has_room_for) {

@@ -235,6 +235,37 @@ TEST(lineage, does_not_read_at_home_what_is_being_overwritten) {
   EXPECT_EQ(l.plan({{D, 0, 2}}).holes.size(), 0u);
 }
 
+// Two calls have read parts that nobody overwrites.
+TEST(lineage, has_what_was_copied_as_a_call_was_told_while_another_part_was_overwritten) {
+  told l;
+  EXPECT_FALSE(l.is_being_overwritten(A, 0));
+  l.leaves_home(A, 0);
+  EXPECT_TRUE(l.is_being_overwritten(A, 0));
+  for (const std::uint64_t to : {B, C}) {
+    lineage::call c;
+    c.reads = {{A, 0, 1}};
+    c.writes = {{{to, 0, 2}, 100}};
+    c.what = std::make_shared<const std::string>("call");
+    c.cost_ns = 1000;
+    c.kept = {{{A, 0, 1}, 40}};
+    l.ran(std::move(c));
+  }
+  EXPECT_EQ(l.kept_bytes(), 80u);
+  for (const bool is_over : {false, true}) {
+    if (is_over) l.came_home(A, 0, 2);
+    const reexecution_plan p = l.plan({{B, 0, 2}, {C, 0, 2}});
+    EXPECT_THAT(p.holes, IsEmpty());
+    ASSERT_EQ(p.steps.size(), 2u);
+    for (const auto& s : p.steps) EXPECT_EQ(s.reads[0].where, origin::kept);
+  }
+  l.came_home(B, 0, 2);
+  EXPECT_THAT(l.take_unwanted(), IsEmpty());
+  l.came_home(C, 0, 2);
+  EXPECT_THAT(l.take_unwanted(), ElementsAre(value{A, 0, 1}));
+  EXPECT_EQ(l.kept_bytes(), 0u);
+  EXPECT_TRUE(l.empty());
+}
+
 TEST(lineage, does_not_trust_bytes_that_were_to_be_overwritten) {
   told l;
   l.call("b", {{A, 0, 1}}, {{B, 0, 2}});
