@@ -16,7 +16,6 @@
 #include <troupe/troupe.hpp>
 
 #include "gates.hpp"
-#include "tests/support/stir_kernels.hpp"
 
 namespace {
 
@@ -231,21 +230,6 @@ TEST_F(open_view, in_a_task_makes_waiting_for_a_task_that_conflicts_an_error) {
     return code;
   });
   EXPECT_EQ(outer.get(), errc::would_deadlock);
-}
-
-// A device copies all of a tile to read a part. That is found when its data is to be moved, mostly once the wait has
-// begun.
-TEST(open_view_of_a_part, makes_waiting_for_a_device_that_copies_the_tile_an_error) {
-  runtime rt(options{.threads = 2, .devices = {{"sim:0"}}});
-  const auto x = rt.filled<test::word>({8}, tiles(8), 1u), y = rt.filled<test::word>({4}, tiles(4), 0u);
-  for (int i = 0; i < 10; ++i) {
-    auto v = x.sub({{1}, {2}}).update();
-    const auto f = rt.spawn({.where = scope::executor("sim:0")}, test::triple, read(x.sub({{4}, {8}})), write(y));
-    EXPECT_EQ(code_of([&] { f.get(); }), errc::would_deadlock);
-    v.close();
-    f.get();
-    EXPECT_EQ(y.read()(3), 3u);
-  }
 }
 
 TEST_F(open_view, of_a_thread_that_spawns_more_than_the_bound_behind_it_holds_nobody_up) {

@@ -104,6 +104,27 @@ TEST(nodes_parts_home, a_stencil_over_this_node_and_another_moves_halos_and_no_t
       ASSERT_EQ(v(y, x), model[static_cast<std::size_t>(y * rows + x)]) << y << ' ' << x;
 }
 
+// A device copies all of a tile to read a part. That is found when its data is to be moved, mostly once the wait has
+// begun.
+TEST(parts_home, to_wait_for_a_device_that_copies_a_tile_with_an_open_view_is_an_error) {
+  runtime rt(options{.threads = 2, .devices = {{"sim:0"}}});
+  const auto x = rt.filled<word>({8}, tiles(8), 1u), y = rt.filled<word>({4}, tiles(4), 0u);
+  for (int i = 0; i < 10; ++i) {
+    auto v = x.sub({{1}, {2}}).update();
+    const auto f = rt.spawn({.where = scope::executor("sim:0")}, test::triple, read(x.sub({{4}, {8}})), write(y));
+    errc code{};
+    try {
+      f.get();
+    } catch (const error& e) {
+      code = e.code();
+    }
+    EXPECT_EQ(code, errc::would_deadlock);
+    v.close();
+    f.get();
+    EXPECT_EQ(y.read()(3), 3u);
+  }
+}
+
 class nodes_parts_home_random : public testing::TestWithParam<unsigned> {};
 
 // Tiles are changed on cores, two devices and another node, and read in parts and as wholes in between.
