@@ -130,7 +130,7 @@ future<void> run(engine& e, const task_options& options, const std::shared_ptr<s
     if (part.is_empty) continue;
     task_record* const t = new_part_task(e, options, g, p, number);
     all.parts.push_back(t);
-    gang->add(*t, part.here ? run_gang::no_node : part.executor);
+    gang->add(*t, !part.here ? part.executor : options.resources.empty() ? run_gang::no_node : run_gang::here_in_order);
     t->extra->gang = gang;
     which.push_back(p);
     // A run begins once the one so many runs before it has ended in all parts: what comes early has to be kept.

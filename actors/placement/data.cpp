@@ -59,7 +59,7 @@ placement::data_verdict placement::judge_data(task_record& t) {
   // The end of an early task is not told: its tiles are at home before and afterwards, of the version that they had.
   if (log_ && !(t.marks & mark_early)) log_->note_overwriting(t, where);
   if (executors_.has_devices()) transfers_.leaves(t, where, node);
-  if (node) gangs_.given(t);
+  gangs_.given(t);
   return {};
 }
 

@@ -45,7 +45,7 @@ void gangs::release(run_gang& first) {
       if (!m.task) continue;
       if (m.node != run_gang::no_node) {
         line(m.node).push_back(m.task);
-        ++in_lines_;
+        if (m.node != run_gang::here_in_order) ++in_lines_;
       }
       if (m.node == run_gang::no_node ? m.waits : is_next(m)) is_due(*m.task);
       graph_.each_successor(*m.task, [&](task_record& next, bool) {
@@ -97,7 +97,7 @@ void gangs::leave_line(run_gang::member& m) {
   if (at == l.end()) return;
   const bool was_first = at == l.begin();
   l.erase(at);
-  --in_lines_;
+  if (m.node != run_gang::here_in_order) --in_lines_;
   if (was_first && !l.empty()) is_due(*l.front());
 }
 
@@ -115,7 +115,7 @@ void gangs::part_came_back(task_record& t) {
   std::deque<task_record*>& l = line(m.node);
   const std::uint64_t number = t.extra->gang->number;
   l.insert(std::ranges::find_if(l, [&](const task_record* o) { return o->extra->gang->number > number; }), &t);
-  ++in_lines_;
+  if (m.node != run_gang::here_in_order) ++in_lines_;
 }
 
 // A run that has not been released waits for what its parts wait for, but for runs that have been.

@@ -8,7 +8,8 @@
 // - a run is released as a whole, once each of its parts has nothing left to wait for but runs that have been released:
 //   no other task is unfinished then that any part waits for;
 // - each node is given parts in the order in which their runs were released: what waits there for what came earlier
-//   waits for runs that were released earlier, and these end without it;
+//   waits for runs that were released earlier, and these end without it. So are the cores here, where parts hold
+//   quantities: no run has one that an earlier run waits for;
 // - while a part of a released run has yet to be given to its node, no task is sent to a node before what it reads has
 //   been made on another one: it might wait for a task there that waits for such a run.
 // One hole is left: a part that its node gives back comes behind parts that the node has been given since.
@@ -26,10 +27,12 @@
 
 namespace troupe::detail {
 
-/// The tasks of a run of a graph over several nodes, one for each part. Filled in before they are submitted; then a part
-/// of placement, `gangs`, has it.
+/// The tasks of a run of a graph over several nodes, one for each part. Filled in before they are submitted; then
+/// `gangs`, a part of placement, has it.
 struct run_gang {
-  static constexpr std::uint16_t no_node = 0xffff;
+  /// For member::node, of parts that run here. In order: those that hold quantities. A part might take one for which
+  /// another waits whose run was released earlier.
+  static constexpr std::uint16_t no_node = 0xffff, here_in_order = 0;
   struct member {
     task_record* task = nullptr;   // null once it has retired
     std::uint16_t node = no_node;  // the executor, if it is a node, which is the only one that may run the part
@@ -65,7 +68,7 @@ class gangs {
   }
   /// True if the task may be given to an executor. If not and `is_ready` the part is kept here, and is due later.
   bool may_go(task_record& t, bool is_ready) { return !is_part(t) || part_may_go(t, is_ready); }
-  /// Notes that a task has its data, and is given to its node next.
+  /// Notes that a task has its data, and is given to its executor next.
   void given(task_record& t) {
     if (is_part(t)) part_given(t);
   }
@@ -92,8 +95,8 @@ class gangs {
     bool is_ready;
   };
   due take_due();
-  /// Adds the parts that cannot go before `t` does, though no edge leads from it to them: those of its run, if it has not
-  /// been released and `t` waits for `before`; else, if these are the same, the next one that its node is given.
+  /// Adds the parts that cannot go before `t` does, though no edge leads from it to them: those of its run, if it has
+  /// not been released and `t` waits for `before`; else, if these are the same, the next one that its node is given.
   void add_kept_behind(const task_record& before, const task_record& t, std::vector<task_record*>& to) const;
   /// Gives up all parts that are kept here, with a call of give_up(part): the runtime ends.
   template <class F>
@@ -127,7 +130,7 @@ class gangs {
   logic::task_graph& graph_;
   // By executor, parts of released runs that the node has not been given, in order.
   std::vector<std::deque<task_record*>> lines_;
-  std::size_t in_lines_ = 0;
+  std::size_t in_lines_ = 0;  // for nodes
   std::uint64_t released_ = 0;
   std::vector<task_record*> kept_;  // ready parts that wait here
   std::deque<task_record*> due_;

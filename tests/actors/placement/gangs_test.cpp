@@ -244,6 +244,19 @@ TEST_F(gangs_of_parts, a_part_that_comes_back_gets_its_place_again) {
   EXPECT_TRUE(has_gone(fourth.parts[0]));
 }
 
+TEST_F(gangs_of_parts, parts_here_that_hold_quantities_go_in_order_as_well) {
+  array_core *const x = array("x"), *const y = array("y");
+  const run first = submit({{{x, update}}, {{y, update}}}, {here, b});
+  const run second = submit({{{x, update}}, {}}, {run_gang::here_in_order, b});
+  const run third = submit({{}, {}}, {run_gang::here_in_order, b});
+  EXPECT_TRUE(has_gone(third.parts[1]));
+  EXPECT_FALSE(has_gone(third.parts[0]));
+  EXPECT_FALSE(runs.has_to_give()) << "to a node";
+  end(first.parts[0]);
+  EXPECT_TRUE(has_gone(second.parts[0]));
+  EXPECT_TRUE(has_gone(third.parts[0]));
+}
+
 TEST_F(gangs_of_parts, it_is_known_when_a_part_has_yet_to_be_given_to_its_node) {
   array_core *const x = array("x"), *const y = array("y");
   task_record* const before = plain({{x, write}});

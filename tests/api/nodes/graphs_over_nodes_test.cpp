@@ -407,6 +407,48 @@ TEST(graphs_over_nodes, a_part_does_not_begin_before_what_another_part_waits_for
   EXPECT_EQ(contents(x), mx);
 }
 
+// Each part holds a quantity of its node: of two runs that share nothing else each might have one that the other wants.
+TEST(graphs_over_nodes, runs_get_their_quantities_in_one_order) {
+  options o = test::node_options("a");
+  o.resources = {{"license", 1}};
+  runtime a(o);
+  o = test::node_options("b", a.addresses());
+  o.resources = {{"license", 1}};
+  const runtime b(o);
+  ASSERT_TRUE(a.wait_for_nodes(1, 20s));
+  constexpr int runs = 60;
+  std::vector<array<word, 1>> all;
+  std::vector<graph> graphs;
+  for (int i = 0; i < 3; ++i) {
+    all.push_back(a.filled({8}, tiles(4), word{0}));
+    const auto here = all.back().sub({{0}, {4}}), there = all.back().sub({{4}, {8}});
+    graphs.push_back(a.record([&](recorder& r) {
+      r.spawn(at("a"), add, update(here), word{1});
+      r.spawn(at("b"), blend, read(here), update(there), index_t{0});
+      r.spawn(at("a"), blend, read(there), update(here), index_t{0});
+    }));
+  }
+  std::vector<std::thread> threads;
+  std::atomic<int> ended{0};
+  for (const graph& g : graphs)
+    threads.emplace_back([&] {
+      std::vector<future<void>> mine;
+      for (int i = 0; i < runs; ++i) mine.push_back(a.run({.resources = {{"license", 1}}}, g));
+      for (const auto& f : mine)
+        if (f.wait_for(20s)) ++ended;
+    });
+  for (std::thread& t : threads) t.join();
+  ASSERT_EQ(ended, 3 * runs);
+  std::vector<word> here(4), there(4);
+  for (int i = 0; i < runs; ++i) {
+    for (word& x : here) ++x;
+    lean_on(here.data(), 0, 4, there.data(), 0, 4, 0, true);
+    lean_on(there.data(), 0, 4, here.data(), 0, 4, 0, true);
+  }
+  here.insert(here.end(), there.begin(), there.end());
+  for (const auto& x : all) EXPECT_EQ(contents(x), here);
+}
+
 TEST(graphs_over_nodes, calls_may_see_nothing_of_an_array) {
   several_nodes n(1);
   auto x = n.a.filled({4}, tiles(2), word{0}), none = n.a.filled({4}, tiles(4), word{0});
