@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <limits>
 
 #include "actors/logic/data/array_core.hpp"
 #include "actors/logic/data/directory.hpp"
@@ -98,14 +99,25 @@ void assignment::assign(task_record& t) {
   while (b != backlogs_.end() && !(b->mask == mask)) ++b;
   // At first a task for nodes goes only where its data is nearest (is_far): `refill` may find a waiting task whose data
   // is where the room is.
-  if (!now.empty() && assign_among(t, now, b == backlogs_.end() ? 0 : b->tasks.size(), is_far(now)) == outcome::given)
+  const int priority = t.extra ? t.extra->options.priority : 0;
+  if (!now.empty() && !comes_behind(mask, priority) &&
+      assign_among(t, now, b == backlogs_.end() ? 0 : b->tasks.size(), is_far(now)) == outcome::given)
     return;
   if (b == backlogs_.end()) {
     backlogs_.push_back({mask, {}});
     b = backlogs_.end() - 1;
   }
-  b->tasks.push(&t, t.extra ? t.extra->options.priority : 0);
+  b->tasks.push(&t, priority);
   kept_.fetch_add(1, std::memory_order_seq_cst);
+}
+
+// True if a task that only cores may run comes behind others that wait for room there: what has just ended makes the
+// next task of its chain ready, which would take the room each time. Who waits for a device holds nobody up here.
+bool assignment::comes_behind(const executor_set& mask, int priority) {
+  constexpr int none = std::numeric_limits<int>::min();
+  return (mask - eligible_.cores()).empty() && std::ranges::any_of(backlogs_, [&](backlog& b) {
+           return b.mask.meets(mask) && !b.tasks.empty() && b.tasks.first_priority(none) >= priority;
+         });
 }
 
 bool assignment::has_enough(const task_record& t, std::size_t i, bool far) {

@@ -270,6 +270,7 @@ class assignment {
   /// Assigns the task to an executor of the set. `at_home`: only to the one that has the tiles it changes, or else
   /// needs the fewest bytes; `elsewhere` is returned if it would go to another.
   outcome assign_among(detail::task_record&, const executor_set&, std::size_t waiting, bool at_home = false);
+  bool comes_behind(const executor_set& mask, int priority);
   bool make_offers(const detail::task_record&, const space_set& holders, models&);
   trial choose_trial(const detail::task_record&, models&, std::size_t waiting, bool all_known);
   void refill_at_home(backlog&, const executor_set&);

@@ -483,6 +483,65 @@ TEST(assignment, leaves_a_kernel_that_nobody_has_measured_with_its_data_where_it
 }
 
 // A kernel of 10 us that takes 100 ms from now on: the window of one executor is full of it, the other one is idle.
+// The end of a task makes the next one of its chain ready, and room: both before the tasks that wait are looked at.
+TEST(assignment, gives_room_to_who_has_waited_for_it_and_not_to_who_comes_with_it) {
+  assignment choice(1 * ms, 0);
+  detail::executor_facts f;
+  f.name = "cpu:0";
+  choice.add(f);
+  f.id = 1;
+  f.name = "cpu:1";
+  choice.add(f);
+  const kernel_info kernel{.name = "work", .key = 11};
+  std::deque<task_record> tasks;
+  std::deque<detail::task_extra> extras;
+  std::deque<task_record*> running;
+  const auto take = [&] {
+    for (const std::size_t i : {0, 1}) {
+      running.insert(running.end(), choice.outgoing(i).begin(), choice.outgoing(i).end());
+      choice.sent(i);
+    }
+  };
+  const auto spawn = [&](int priority) {
+    task_record& t = tasks.emplace_back();
+    t.kernel = &kernel;
+    t.sequence = tasks.size();
+    t.extra = &extras.emplace_back();
+    t.extra->options.priority = priority;
+    choice.assign(t);
+    return &t;
+  };
+  const auto end_one = [&] {
+    running.front()->measured_ns = 6 * ms;
+    choice.finished(*running.front());
+    running.pop_front();
+  };
+  for (int i = 0; i < 8; ++i) {
+    spawn(0);
+    take();
+    end_one();
+  }
+  spawn(0), spawn(0);
+  take();
+  ASSERT_EQ(running.size(), 2u);
+  task_record *const waits = spawn(0), *const is_urgent = spawn(3);
+  take();
+  ASSERT_EQ(running.size(), 2u);
+  for (task_record* const next : {is_urgent, waits}) {
+    end_one();
+    spawn(0);  // the next one of its chain
+    choice.refill();
+    take();
+    ASSERT_EQ(running.size(), 2u);
+    EXPECT_EQ(running.back(), next);
+  }
+  end_one();
+  task_record* const more_urgent = spawn(5);  // than all that wait
+  choice.refill();
+  take();
+  EXPECT_EQ(running.back(), more_urgent);
+}
+
 TEST(assignment, tells_where_what_has_not_begun_is_to_be_placed_anew) {
   assignment choice(1 * ms, 0);
   detail::executor_facts f;
