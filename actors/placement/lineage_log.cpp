@@ -123,8 +123,9 @@ std::uint64_t lineage_log::copy_boxes(array_core& a, std::uint32_t tile, const l
   return bytes;
 }
 
-// Copies what a node's task, which ends, has read of tiles that tasks here overwrite beside that: the version that it has
-// read is not at home any more, and may go on being needed.
+// Copies what a node's task, which ends, has read of tiles that tasks here overwrite beside that: the version that it
+// has read is not at home any more, but its boxes are until the task has retired. Where they cannot be kept the call
+// cannot be repeated.
 void lineage_log::keep_read(const task_record& t, logic::lineage::call& c) {
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
@@ -132,31 +133,37 @@ void lineage_log::keep_read(const task_record& t, logic::lineage::call& c) {
     array_core& a = *x.array;
     logic::each_touched(*x.where, [&](const logic::box4& b) {
       a.each_tile(b, [&](std::uint32_t tile, const logic::box4& all) {
-        if (a.coherence->tiles[tile].dirty_in != host_space || !log_.is_being_overwritten(a.id, tile)) return;
         const logic::value v{a.id, tile, version_of(a, tile)};
-        if (const std::uint64_t bytes = keep_box(a, v, intersect(all, b)); bytes != 0) c.kept.emplace_back(v, bytes);
+        if (a.coherence->tiles[tile].dirty_in != host_space || !log_.is_away(v)) return;
+        const std::optional<std::uint64_t> bytes = keep_box(a, v, intersect(all, b));
+        if (!bytes) c.repeatable = false;
+        if (bytes && *bytes != 0) c.kept.emplace_back(v, *bytes);
       });
     });
   }
 }
 
-// Adds a box to the copy of a value. Returns the bytes that were copied.
-std::uint64_t lineage_log::keep_box(array_core& a, const logic::value& v, const logic::box4& b) {
-  const auto known = retained_.find(key_of(v));
-  if (known != retained_.end() && known->second.boxes.empty()) return 0;  // all of it is there
-  const logic::box_list fresh =
-      known == retained_.end() ? logic::box_list{b} : logic::without({b}, known->second.boxes);
+// Adds a box to the copy of a value. Returns the bytes that this takes, or nothing if the box cannot be kept.
+std::optional<std::uint64_t> lineage_log::keep_box(array_core& a, const logic::value& v, const logic::box4& b) {
+  const auto [at, is_new] = retained_.try_emplace(key_of(v));
+  tile_copy& copy = at->second;
+  if (!is_new && copy.boxes.empty()) return 0;  // all of it is there
+  const logic::box_list fresh = logic::without(logic::box_list{b}, copy.boxes);
   if (fresh.empty()) return 0;
+  std::optional<std::uint64_t> bytes;
   try {
-    tile_copy copy = known == retained_.end() ? tile_copy{} : known->second;
-    const std::uint64_t bytes = copy_boxes(a, v.tile, fresh, copy);
-    copy.boxes.insert(copy.boxes.end(), fresh.begin(), fresh.end());
-    retained_[key_of(v)] = std::move(copy);
-    return bytes;
+    if (copy.boxes.size() + fresh.size() <= boxes_max) {
+      bytes = copy_boxes(a, v.tile, fresh, copy);
+      // Memory of a large tile that is not touched takes no room.
+      if (const std::uint64_t all = a.bytes_of(v.tile); all < kept_in_part_min) bytes = is_new ? all : 0;
+      copy.boxes.insert(copy.boxes.end(), fresh.begin(), fresh.end());
+      logic::unite(copy.boxes);
+    }
   } catch (const error& e) {  // as in `retain`
     if (e.code() != errc::out_of_memory) throw;
-    return 0;
   }
+  if (is_new && !bytes) retained_.erase(at);
+  return bytes;
 }
 
 void lineage_log::drop_unwanted() {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <unordered_map>
@@ -107,7 +108,7 @@ class lineage_log {
   std::shared_ptr<std::byte[]> copy_of(array_core&, std::uint32_t tile);
   std::uint64_t copy_boxes(array_core&, std::uint32_t tile, const logic::box_list& from, tile_copy& to);
   void keep_read(const task_record&, logic::lineage::call&);
-  std::uint64_t keep_box(array_core&, const logic::value&, const logic::box4&);
+  std::optional<std::uint64_t> keep_box(array_core&, const logic::value&, const logic::box4&);
   void retain(array_core&, std::uint32_t tile, bool overwritten);
   void note_read_box(const array_core&, std::uint32_t tile, const logic::box4&);
   logic::box_list boxes_read(const array_core&, const logic::value&) const;

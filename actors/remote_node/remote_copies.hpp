@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "actors/logic/data/array_core.hpp"
+#include "actors/logic/data/box_list.hpp"
 #include "actors/logic/data/directory.hpp"
 #include "actors/memory/host_tiles.hpp"
 #include "actors/remote_node/job.hpp"
@@ -74,15 +76,18 @@ class remote_copies {
       const bool in_use = c.last_job != job && runs(c.last_job);
       c.last_job = job;
       if (c.whole) return;
-      for (const logic::box4& have : c.parts)
-        if (have.contains(part)) return;
-      missing(tile, part, in_use);
-      if (part == all) {
+      if (part == all && c.parts.empty()) {
+        missing(tile, all, in_use);
         c.whole = true;
-        c.parts.clear();
       } else {
-        if (c.parts.size() == parts_max) c.parts.erase(c.parts.begin());
-        c.parts.push_back(part);
+        const logic::box_list fresh = logic::without(logic::box_list{part}, c.parts);
+        if (fresh.empty()) return;
+        for (const logic::box4& b : fresh) missing(tile, b, in_use);
+        c.parts.insert(c.parts.end(), fresh.begin(), fresh.end());
+        logic::unite(c.parts);
+        c.whole = logic::volume(c.parts) == all.volume();
+        if (c.whole) c.parts.clear();
+        if (std::ssize(c.parts) > parts_max) c.parts.erase(c.parts.begin(), c.parts.end() - parts_max);
       }
       c.pulled_from = 0;
     });
@@ -91,7 +96,7 @@ class remote_copies {
   template <class Runs>
   void note_asker(const array_core& a, std::uint32_t tile, std::uint64_t job, Runs&& runs) {
     std::vector<std::uint64_t>& asks = at(a).tiles[tile].asks;
-    if (asks.size() >= parts_max) std::erase_if(asks, [&](std::uint64_t id) { return !runs(id); });
+    if (asks.size() >= asks_max) std::erase_if(asks, [&](std::uint64_t id) { return !runs(id); });
     if (asks.empty() || asks.back() != job) asks.push_back(job);
   }
   /// Returns the last job under way that was told to ask for bytes of a tile, or 0.
@@ -188,8 +193,9 @@ class remote_copies {
   }
 
  private:
-  /// The boxes of one tile that are remembered, at most: the last ones.
-  static constexpr std::size_t parts_max = 16;
+  /// The boxes of one tile that are remembered, at most; and the jobs that asked for some.
+  static constexpr std::ptrdiff_t parts_max = 64;
+  static constexpr std::size_t asks_max = 16;
 
   /// The state of one tile there, as far as it is known.
   struct copy {
@@ -203,7 +209,7 @@ class remote_copies {
     std::uint64_t pulled_from = 0;  // the task, by its sequence, as which leaves them these boxes are pulled; 0: none
     std::vector<logic::box4> pulled;
     std::uint64_t writer = 0, writer_job = 0;  // the task that last wrote it there, by its sequence; 0: none that ran
-    std::vector<logic::box4> parts;
+    logic::box_list parts;
     std::vector<std::uint64_t> asks;  // jobs that were told to ask for boxes of it; some may have ended
 
     void forget() {

@@ -127,10 +127,11 @@ class lineage {
   std::vector<value> must_keep(std::uint64_t array) const;
   /// Notes that the value has been retained. Returns false if the copy is not needed.
   bool kept(const value&, std::uint64_t bytes);
-  /// True if a task under way overwrites the host's bytes of the tile, or a part of them.
-  bool is_being_overwritten(std::uint64_t array, std::uint32_t tile) const {
-    const known_tile* const t = find(array, tile);
-    return t && t->overwriting != 0;
+  /// True if the host's bytes of the tile are not of that version, as far as is known: a task that overwrites some of
+  /// them is under way, or has failed.
+  bool is_away(const value& v) const {
+    const known_tile* const t = find(v.array, v.tile);
+    return t && (t->overwriting != 0 || t->home != v.version);
   }
   /// Returns the copies that are not needed any more, and forgets them.
   std::vector<value> take_unwanted();

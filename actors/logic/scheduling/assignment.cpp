@@ -104,7 +104,7 @@ void assignment::assign(task_record& t) {
       assign_among(t, now, b == backlogs_.end() ? 0 : b->tasks.size(), is_far(now)) == outcome::given)
     return;
   if (b == backlogs_.end()) {
-    backlogs_.push_back({mask, {}});
+    backlogs_.push_back({.mask = mask});
     b = backlogs_.end() - 1;
   }
   b->tasks.push(&t, priority);
@@ -112,7 +112,7 @@ void assignment::assign(task_record& t) {
 }
 
 // True if a task that only cores may run comes behind others that wait for room there: what has just ended makes the
-// next task of its chain ready, which would take the room each time. Who waits for a device holds nobody up here.
+// next task of its chain ready, which would take the room each time.
 bool assignment::comes_behind(const executor_set& mask, int priority) {
   constexpr int none = std::numeric_limits<int>::min();
   return (mask - eligible_.cores()).empty() && std::ranges::any_of(backlogs_, [&](backlog& b) {
@@ -207,23 +207,43 @@ void assignment::refill_at_home(backlog& b, const executor_set& mask) {
   for (auto t = passed_over_.rbegin(); t != passed_over_.rend(); ++t) b.tasks.push_front(*t, priority(**t));
 }
 
+// Gives room to those that are to come first, whatever they may run on: the highest priority, of these the oldest.
 void assignment::refill() {
   if (kept_.load(std::memory_order_relaxed) == 0) return;
   if (before_choices_) before_choices_();
-  for (backlog& b : backlogs_) {
-    if (b.tasks.empty() || !b.mask.meets(work_.roomy())) continue;
-    const executor_set mask = eligible_.without_paused(b.mask);
-    if (is_far(mask)) refill_at_home(b, mask);
-    while (!mask.empty() && !b.tasks.empty()) {
-      task_record* t = b.tasks.pop();
-      if (!t) break;
-      if (assign_among(*t, mask, b.tasks.size()) != outcome::given) {
-        b.tasks.push_front(t, t->extra ? t->extra->options.priority : 0);
-        break;
-      }
-      kept_.fetch_sub(1, std::memory_order_relaxed);
+  for (backlog& b : backlogs_) b.is_looked_at = b.waits_for_room = false;
+  while (backlog* const b = next_backlog()) {
+    const executor_set mask = eligible_.without_paused(b->mask);
+    if (!std::exchange(b->is_looked_at, true) && is_far(mask)) {
+      refill_at_home(*b, mask);
+      continue;
     }
+    task_record* const t = mask.empty() ? nullptr : b->tasks.pop();
+    if (t && assign_among(*t, mask, b->tasks.size()) == outcome::given) {
+      kept_.fetch_sub(1, std::memory_order_relaxed);
+      continue;
+    }
+    if (t) b->tasks.push_front(t, t->extra ? t->extra->options.priority : 0);
+    b->waits_for_room = true;
   }
+}
+
+// Returns the backlog whose first task comes before those of all others that may have room; null if there is none.
+assignment::backlog* assignment::next_backlog() {
+  backlog* first = nullptr;
+  for (backlog& b : backlogs_) {
+    if (b.waits_for_room || b.tasks.empty() || !b.mask.meets(work_.roomy())) continue;
+    if (!first) {
+      first = &b;
+      continue;
+    }
+    constexpr int none = std::numeric_limits<int>::min();
+    const int mine = b.tasks.first_priority(none), best = first->tasks.first_priority(none);
+    if (mine > best || (mine == best && detail::number_of((*b.tasks.front())->sequence) <
+                                            detail::number_of((*first->tasks.front())->sequence)))
+      first = &b;
+  }
+  return first;
 }
 
 void assignment::finished(task_record& t) {

@@ -238,8 +238,10 @@ class assignment {
 
   struct backlog {
     executor_set mask;
-    ready_queue<detail::task_record*> tasks;
+    ready_queue<detail::task_record*> tasks{};
+    bool is_looked_at = false, waits_for_room = false;  // in this refill
   };
+  backlog* next_backlog();
 
   // The run times of the task at hand by kind of executor, each looked up once.
   class models {

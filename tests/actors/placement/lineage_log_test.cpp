@@ -134,46 +134,58 @@ TEST_F(lineage_of_a_node, keeps_what_a_call_has_read_when_a_task_here_overwrites
   EXPECT_EQ(get(r.copy(r.plan.steps[0].reads[0].what)), 7u) << "as it was when the call ran";
 }
 
-// Calls read numbers of a tile while a task here changes another one, which it has begun before they end.
+// Calls read numbers of a tile while a task here changes another one, which it has begun before they end, or has failed
+// to change.
 TEST_F(lineage_of_a_node, keeps_the_parts_that_calls_have_read_while_a_task_here_writes_beside_them) {
-  array_core *a = array("a", 4), *b = number("b", 0), *c = number("c", 0);
-  a->coherence = std::make_unique<array_coherence>(1);
-  auto* const numbers = reinterpret_cast<std::uint64_t*>(host_tile(*rt, *a, 0, true));
-  for (std::uint64_t i = 0; i < 4; ++i) numbers[i] = 10 + i;
-  const auto box = [](troupe::index_t i) { return troupe::logic::box4{{i, 0, 0, 0}, {i + 1, 1, 1, 1}}; };
-  task_record* const writes = task({{a, update}});
-  log.note_overwriting(*writes, host_space);
-  for (const auto& [number, to] : {std::pair{troupe::index_t{0}, b}, std::pair{troupe::index_t{2}, c}}) {
-    region where{};
-    where.lo = box(number).lo;
-    where.hi = box(number).hi;
-    where.limit_hi = {4, 1, 1, 1};
-    task_record* const t = ordered({{a, read}, {to, write}});
-    t->executor = 1;
-    t->measured_ns = 1'000;
-    extra(t).call = std::make_shared<repeatable_call>();
-    t->accesses[0].where = &where;
-    log.note_read(*t);
-    to->coherence->tiles[0].version.fetch_add(1);
-    to->coherence->tiles[0].dirty_in = node_space;
-    log.note_ran(*t, node_space, true);
-    t->accesses[0].where = nullptr;
-    retire(t);
+  for (const bool fails : {false, true}) {
+    array_core *a = array("a", 4), *b = number("b", 0), *c = number("c", 0), *d = number("d", 0);
+    a->coherence = std::make_unique<array_coherence>(1);
+    auto* const numbers = reinterpret_cast<std::uint64_t*>(host_tile(*rt, *a, 0, true));
+    for (std::uint64_t i = 0; i < 4; ++i) numbers[i] = 10 + i;
+    const auto box = [](troupe::index_t i) { return troupe::logic::box4{{i, 0, 0, 0}, {i + 1, 1, 1, 1}}; };
+    const auto ran_on = [&](troupe::index_t number, array_core* to) {
+      region where{};
+      where.lo = box(number).lo;
+      where.hi = box(number).hi;
+      where.limit_hi = {4, 1, 1, 1};
+      task_record* const t = ordered({{a, read}, {to, write}});
+      t->executor = 1;
+      t->measured_ns = 1'000;
+      extra(t).call = std::make_shared<repeatable_call>();
+      t->accesses[0].where = &where;
+      log.note_read(*t);
+      to->coherence->tiles[0].version.fetch_add(1);
+      to->coherence->tiles[0].dirty_in = node_space;
+      log.note_ran(*t, node_space, true);
+      t->accesses[0].where = nullptr;
+      retire(t);
+    };
+    task_record* const writes = task({{a, update}});
+    log.note_overwriting(*writes, host_space);
+    ran_on(0, b);
+    ran_on(2, c);
+    numbers[1] = 99;  // what it was to change
+    if (fails)
+      writes->error = std::make_exception_ptr(1);
+    else
+      a->coherence->tiles[0].version.fetch_add(1);
+    log.note_at_home(*writes, host_space);
+    ran_on(3, d);
+    task_record* const overwrites = task({{a, write}});
+    log.note_overwriting(*overwrites, host_space);
+    auto* const now = reinterpret_cast<std::uint64_t*>(host_tile(*rt, *a, 0, true));
+    for (std::uint64_t i = 0; i < 4; ++i) now[i] = 0;
+    const auto r = again({b, c, d});
+    EXPECT_EQ(r.lost, tiles());
+    ASSERT_EQ(r.plan.steps.size(), 3u);
+    for (const std::size_t step : {0u, 1u, 2u}) {
+      const troupe::index_t i = step == 0 ? 0 : step == 1 ? 2 : 3;
+      const std::byte* const bytes = r.copy(r.plan.steps[step].reads[0].what, std::vector{box(i)});
+      ASSERT_NE(bytes, nullptr) << step;
+      EXPECT_EQ(get(bytes + 8 * i), 10u + static_cast<std::uint64_t>(i));
+    }
+    EXPECT_EQ(r.copy(r.plan.steps[0].reads[0].what, std::vector{box(1)}), nullptr) << "nobody has read it";
   }
-  numbers[1] = 99;  // what it was to change
-  a->coherence->tiles[0].version.fetch_add(1);
-  log.note_at_home(*writes, host_space);
-  for (std::uint64_t i = 0; i < 4; ++i) numbers[i] = 0;  // as later ones might
-  const auto r = again({b, c});
-  EXPECT_EQ(r.lost, tiles());
-  ASSERT_EQ(r.plan.steps.size(), 2u);
-  for (const troupe::index_t i : {0, 2}) {
-    const std::vector<troupe::logic::box4> of{box(i)};
-    const std::byte* const bytes = r.copy(r.plan.steps[0].reads[0].what, of);
-    ASSERT_NE(bytes, nullptr);
-    EXPECT_EQ(get(bytes + 8 * i), 10u + static_cast<std::uint64_t>(i));
-  }
-  EXPECT_EQ(r.copy(r.plan.steps[0].reads[0].what, std::vector{box(3)}), nullptr) << "nobody has read it";
 }
 
 TEST_F(lineage_of_a_node, keeps_nothing_that_no_call_has_read) {

@@ -37,8 +37,10 @@ struct remote_copies_test : testing::Test {
   std::size_t need(const box4& touched, std::uint64_t job) {
     std::size_t n = 0;
     was_in_use = false;
-    known.need(a, touched, job, runs, [&](std::uint32_t, const box4&, bool in_use) {
+    sent_elements = 0;
+    known.need(a, touched, job, runs, [&](std::uint32_t, const box4& b, bool in_use) {
       ++n;
+      sent_elements += b.volume();
       was_in_use = was_in_use || in_use;
     });
     return n;
@@ -70,6 +72,7 @@ struct remote_copies_test : testing::Test {
   array_core a;
   remote_copies known;
   bool was_in_use = false;
+  troupe::index_t sent_elements = 0;  // for the last one
   std::uint64_t running = 100;
   const std::function<bool(std::uint64_t)> runs = [this](std::uint64_t id) { return id != 0 && id <= running; };
 };
@@ -122,18 +125,33 @@ TEST_F(remote_copies_test, only_what_is_not_there_is_needed) {
 }
 
 // Other jobs may be changing other parts of the tile, of which this node has no more than what was there before.
-TEST_F(remote_copies_test, a_job_that_touches_a_part_is_never_sent_the_whole_tile) {
-  a.spec.size[0] = a.spec.tile[0] = 40;
+TEST_F(remote_copies_test, a_job_is_sent_what_it_touches_and_is_not_there) {
+  a.spec.size[0] = a.spec.tile[0] = 400;
   a.grid[0] = a.tile_count = 1;
-  for (int i = 0; i < 30; ++i) {
-    EXPECT_EQ(need(part(i, i + 1), 10u + static_cast<unsigned>(i)), 1u) << i;
+  for (int i = 0; i < 90; ++i) {
+    EXPECT_EQ(need(part(4 * i, 4 * i + 1), 10u + static_cast<unsigned>(i)), 1u) << i;
+    EXPECT_EQ(sent_elements, 1);
     EXPECT_FALSE(known.has_current(a, 0)) << i;
   }
-  EXPECT_EQ(need(part(29, 30), 50), 0u);
-  EXPECT_EQ(need(part(14, 15), 51), 0u);
-  EXPECT_EQ(need(part(13, 14), 52), 1u) << "the last sixteen are remembered";
-  EXPECT_EQ(need(part(0, 40), 53), 1u);
+  EXPECT_EQ(need(part(4 * 89, 4 * 89 + 1), 150), 0u);
+  EXPECT_EQ(need(part(4 * 40, 4 * 40 + 1), 151), 0u);
+  EXPECT_EQ(need(part(4 * 20, 4 * 20 + 1), 152), 1u) << "the last 64 are remembered";
+  need(part(200, 220), 153);
+  EXPECT_EQ(sent_elements, 15) << "five of them were there";
+  need(part(0, 400), 154);
+  EXPECT_LT(sent_elements, 400 - 70);
   EXPECT_TRUE(known.has_current(a, 0));
+}
+
+TEST_F(remote_copies_test, windows_of_a_tile_become_one_box_and_then_the_tile) {
+  a.spec.size[0] = a.spec.tile[0] = 400;
+  a.grid[0] = a.tile_count = 1;
+  for (int i = 0; i < 39; ++i) {
+    EXPECT_EQ(need(part(10 * i, 10 * i + 20), 10u + static_cast<unsigned>(i)), 1u);
+    EXPECT_EQ(sent_elements, i == 0 ? 20 : 10);
+  }
+  EXPECT_TRUE(known.has_current(a, 0));
+  EXPECT_EQ(need(part(100, 300), 60), 0u);
 }
 
 TEST_F(remote_copies_test, what_was_written_elsewhere_is_needed_again) {

@@ -238,9 +238,9 @@ TEST(lineage, does_not_read_at_home_what_is_being_overwritten) {
 // Two calls have read parts that nobody overwrites.
 TEST(lineage, has_what_was_copied_as_a_call_was_told_while_another_part_was_overwritten) {
   told l;
-  EXPECT_FALSE(l.is_being_overwritten(A, 0));
+  EXPECT_FALSE(l.is_away({A, 0, 1}));
   l.leaves_home(A, 0);
-  EXPECT_TRUE(l.is_being_overwritten(A, 0));
+  EXPECT_TRUE(l.is_away({A, 0, 1}));
   for (const std::uint64_t to : {B, C}) {
     lineage::call c;
     c.reads = {{A, 0, 1}};

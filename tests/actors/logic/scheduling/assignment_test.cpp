@@ -542,6 +542,66 @@ TEST(assignment, gives_room_to_who_has_waited_for_it_and_not_to_who_comes_with_i
   EXPECT_EQ(running.back(), more_urgent);
 }
 
+// Those that may run on fewer, or more, groups wait apart.
+TEST(assignment, gives_room_to_the_first_of_all_that_wait_whatever_they_may_run_on) {
+  assignment choice(1 * ms, 0);
+  for (std::uint16_t i = 0; i < 3; ++i) {
+    detail::executor_facts f;
+    f.id = i;
+    f.name = "cpu:" + std::to_string(i);
+    choice.add(f);
+  }
+  const kernel_info kernel{.name = "work", .key = 11};
+  std::deque<task_record> tasks;
+  std::deque<detail::task_extra> extras;
+  std::deque<task_record*> running;
+  const auto take = [&] {
+    for (const std::size_t i : {0, 1, 2}) {
+      running.insert(running.end(), choice.outgoing(i).begin(), choice.outgoing(i).end());
+      choice.sent(i);
+    }
+  };
+  const auto spawn = [&](int priority, const detail::id_set& on) {
+    task_record& t = tasks.emplace_back();
+    t.kernel = &kernel;
+    t.sequence = tasks.size();
+    t.extra = &extras.emplace_back();
+    t.extra->options.priority = priority;
+    t.extra->executors = on;
+    choice.assign(t);
+    return &t;
+  };
+  const auto end = [&](task_record* t) {
+    t->measured_ns = 6 * ms;
+    choice.finished(*t);
+    std::erase(running, t);
+  };
+  const detail::id_set all{0, 1, 2}, some{0, 1};
+  for (int i = 0; i < 12; ++i) {
+    spawn(0, all);
+    take();
+    end(running.front());
+  }
+  for (int i = 0; i < 3; ++i) spawn(0, all);
+  take();
+  ASSERT_EQ(running.size(), 3u);
+  // Of the flood for all three each end makes another one ready; the others wait for two of them.
+  std::vector<task_record*> flood, others;
+  for (int i = 0; i < 4; ++i) flood.push_back(spawn(0, all));
+  others.push_back(spawn(0, some));
+  others.push_back(spawn(2, some));
+  for (task_record* const next : {others[1], flood[0], flood[1], flood[2], flood[3], others[0]}) {
+    const auto on_some = std::ranges::find_if(running, [](const task_record* t) { return t->executor < 2; });
+    ASSERT_NE(on_some, running.end());
+    end(*on_some);
+    spawn(0, all);
+    choice.refill();
+    take();
+    ASSERT_EQ(running.size(), 3u);
+    EXPECT_EQ(running.back(), next);
+  }
+}
+
 TEST(assignment, tells_where_what_has_not_begun_is_to_be_placed_anew) {
   assignment choice(1 * ms, 0);
   detail::executor_facts f;
