@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -104,14 +105,18 @@ TEST(nodes_parts_home, a_stencil_over_this_node_and_another_moves_halos_and_no_t
       ASSERT_EQ(v(y, x), model[static_cast<std::size_t>(y * rows + x)]) << y << ' ' << x;
 }
 
-// A device copies all of a tile to read a part. That is found when its data is to be moved, mostly once the wait has
-// begun.
+// A device copies all of a tile to read a part. That is found when its data is to be moved: here, as the task before it
+// goes on when the wait is about to begin, mostly after that has begun.
 TEST(parts_home, to_wait_for_a_device_that_copies_a_tile_with_an_open_view_is_an_error) {
   runtime rt(options{.threads = 2, .devices = {{"sim:0"}}});
   const auto x = rt.filled<word>({8}, tiles(8), 1u), y = rt.filled<word>({4}, tiles(4), 0u);
   for (int i = 0; i < 10; ++i) {
     auto v = x.sub({{1}, {2}}).update();
+    std::atomic<bool> waits{false};
+    rt.spawn([&](view<word, 1>) { waits.wait(false); }, update(y));
     const auto f = rt.spawn({.where = scope::executor("sim:0")}, test::triple, read(x.sub({{4}, {8}})), write(y));
+    waits = true;
+    waits.notify_all();
     errc code{};
     try {
       f.get();
