@@ -193,8 +193,8 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void report_not_saved(std::span<const std::pair<array_core*, std::uint32_t>>);
   /// Pauses a node, which is then given no new tasks, or (`false`) ends that.
   void pause(const executor&, bool);
-  /// Pauses a node that is leaving. Its parts of graphs that it has not begun fail, at once if they could begin now: what
-  /// it has begun may wait for what other parts send, and these for them.
+  /// Pauses a node that is leaving. Its parts of graphs that it has not begun fail, at once if they could begin now:
+  /// what it has begun may wait for what other parts send, and these for them.
   void note_leaving(const executor&);
   /// Notes for how long the tasks of other nodes will keep a node busy, as it has told.
   void know_others(const executor&, std::chrono::nanoseconds);

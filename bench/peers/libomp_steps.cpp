@@ -1,8 +1,8 @@
 // Graphs in steps by OpenMP tasks, as LLVM's compiler and library run them: the contender of openmp.cpp in a program of
 // its own, because libomp and libgomp cannot be in one process.
 //
-//   troupe-bench-libomp THREADS PATTERN WIDTH STEPS GRAPHS BYTES ITERATIONS SCRATCH     prints the nanoseconds that they
-//                                                                                   took
+//   troupe-bench-libomp THREADS PATTERN WIDTH STEPS GRAPHS BYTES ITERATIONS SCRATCH    prints the nanoseconds that they
+//                                                                                      took
 //
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
