@@ -20,7 +20,7 @@ std::deque<task_record*>& gangs::line(std::uint16_t node) {
 void gangs::part_ordered(task_record& t, std::span<const logic::task_graph::edge> found) {
   run_gang::member& m = of(t);
   m.before = static_cast<std::uint32_t>(std::ranges::count_if(found, [&](const logic::task_graph::edge& e) {
-    // Those of early tasks, which others may retire meanwhile, are not looked at.
+    // Early tasks are not looked at, which others may retire meanwhile.
     return e.to == &t && !(e.from->marks & mark_early) && is_part(*e.from) && is_released(*e.from);
   }));
   m.is_ordered = true;

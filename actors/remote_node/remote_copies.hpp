@@ -76,10 +76,13 @@ class remote_copies {
       const bool in_use = c.last_job != job && runs(c.last_job);
       c.last_job = job;
       if (c.whole) return;
-      if (part == all && c.parts.empty()) {
-        missing(tile, all, in_use);
-        c.whole = true;
+      if (c.parts.empty()) {
+        missing(tile, part, in_use);
+        c.whole = part == all;
+        if (!c.whole) c.parts.push_back(part);
       } else {
+        for (const logic::box4& have : c.parts)
+          if (have.contains(part)) return;
         const logic::box_list fresh = logic::without(logic::box_list{part}, c.parts);
         if (fresh.empty()) return;
         for (const logic::box4& b : fresh) missing(tile, b, in_use);

@@ -32,7 +32,7 @@ struct step_shape {
   std::size_t graphs = 1;         ///< which share nothing and run side by side
   std::size_t output_bytes = 16;  ///< a multiple of 16
   std::uint64_t iterations = 0;   ///< of the kernel, in the mean
-  /// Of each point, a multiple of two pieces: an iteration copies a piece of them, all in turn. 0: it computes.
+  /// Memory of each point, a multiple of two pieces: an iteration copies a piece, all in turn. 0: it computes.
   std::size_t scratch_bytes = 0;
 };
 inline constexpr std::size_t scratch_piece = 4096;

@@ -93,7 +93,7 @@ class lineage {
     bool repeatable = true;
     bool may_be_lost = false;    // not repeatable, and what it wrote is not brought home for that alone
     std::uint16_t executor = 0;  // the executor where it ran
-    // Those of `reads` that were copied as it was told, since home is being overwritten beside what it has read; bytes.
+    // Values of `reads` that were copied as the call was told, since home is being overwritten beside them; with bytes.
     std::vector<std::pair<value, std::uint64_t>> kept{};
   };
   using tile_of = std::pair<std::uint64_t, std::uint32_t>;  // array, tile

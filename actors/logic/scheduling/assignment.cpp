@@ -115,9 +115,10 @@ void assignment::assign(task_record& t) {
 // next task of its chain ready, which would take the room each time.
 bool assignment::comes_behind(const executor_set& mask, int priority) {
   constexpr int none = std::numeric_limits<int>::min();
-  return (mask - eligible_.cores()).empty() && std::ranges::any_of(backlogs_, [&](backlog& b) {
-           return b.mask.meets(mask) && !b.tasks.empty() && b.tasks.first_priority(none) >= priority;
-         });
+  if (kept_.load(std::memory_order_relaxed) == 0 || !(mask - eligible_.cores()).empty()) return false;
+  return std::ranges::any_of(backlogs_, [&](backlog& b) {
+    return b.mask.meets(mask) && !b.tasks.empty() && b.tasks.first_priority(none) >= priority;
+  });
 }
 
 bool assignment::has_enough(const task_record& t, std::size_t i, bool far) {

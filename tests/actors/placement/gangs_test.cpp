@@ -72,7 +72,7 @@ class gangs_of_parts : public testing::Test, protected loose_graph {
     for (task_record* next : still_wait) runs.waits_for_fewer(*next);
     go_on();
   }
-  /// What has a task wait for another one.
+  /// An access that has its task wait for another one.
   static troupe::detail::access after(task_record* t) {
     troupe::detail::access x{};
     x.link = link_mode::order;
@@ -122,7 +122,7 @@ TEST_F(gangs_of_parts, a_part_is_not_kept_for_runs_that_have_gone) {
   array_core *const x = array("x"), *const y = array("y");
   const run first = submit({{{x, update}}, {{y, update}}}, {here, b});
   const run second = submit({{{x, update}}, {{y, update}}}, {here, b});
-  // It may be sent behind the first one's on its node, and goes as soon as that has ended, not when all parts have.
+  // The second run's part may be sent behind the first one's on its node, and goes as soon as that has ended, not when all parts have.
   EXPECT_EQ(may_follow, tasks({second.parts[1]}));
   EXPECT_FALSE(has_gone(second.parts[1]));
   end(first.parts[1]);

@@ -483,122 +483,96 @@ TEST(assignment, leaves_a_kernel_that_nobody_has_measured_with_its_data_where_it
 }
 
 // A kernel of 10 us that takes 100 ms from now on: the window of one executor is full of it, the other one is idle.
-// The end of a task makes the next one of its chain ready, and room: both before the tasks that wait are looked at.
-TEST(assignment, gives_room_to_who_has_waited_for_it_and_not_to_who_comes_with_it) {
-  assignment choice(1 * ms, 0);
-  detail::executor_facts f;
-  f.name = "cpu:0";
-  choice.add(f);
-  f.id = 1;
-  f.name = "cpu:1";
-  choice.add(f);
-  const kernel_info kernel{.name = "work", .key = 11};
-  std::deque<task_record> tasks;
-  std::deque<detail::task_extra> extras;
-  std::deque<task_record*> running;
-  const auto take = [&] {
-    for (const std::size_t i : {0, 1}) {
-      running.insert(running.end(), choice.outgoing(i).begin(), choice.outgoing(i).end());
-      choice.sent(i);
+/// Core groups of one thread each, whose tasks of 6 ms are longer than the window: each has one, and the rest waits.
+class busy_groups {
+ public:
+  explicit busy_groups(std::uint16_t count) : count_(count) {
+    for (std::uint16_t i = 0; i < count; ++i) {
+      detail::executor_facts f;
+      f.id = i;
+      f.name = "cpu:" + std::to_string(i);
+      choice_.add(f);
+      all.insert(i);
     }
-  };
-  const auto spawn = [&](int priority) {
-    task_record& t = tasks.emplace_back();
-    t.kernel = &kernel;
-    t.sequence = tasks.size();
-    t.extra = &extras.emplace_back();
-    t.extra->options.priority = priority;
-    choice.assign(t);
-    return &t;
-  };
-  const auto end_one = [&] {
-    running.front()->measured_ns = 6 * ms;
-    choice.finished(*running.front());
-    running.pop_front();
-  };
-  for (int i = 0; i < 8; ++i) {
-    spawn(0);
-    take();
-    end_one();
-  }
-  spawn(0), spawn(0);
-  take();
-  ASSERT_EQ(running.size(), 2u);
-  task_record *const waits = spawn(0), *const is_urgent = spawn(3);
-  take();
-  ASSERT_EQ(running.size(), 2u);
-  for (task_record* const next : {is_urgent, waits}) {
-    end_one();
-    spawn(0);  // the next one of its chain
-    choice.refill();
-    take();
-    ASSERT_EQ(running.size(), 2u);
-    EXPECT_EQ(running.back(), next);
-  }
-  end_one();
-  task_record* const more_urgent = spawn(5);  // than all that wait
-  choice.refill();
-  take();
-  EXPECT_EQ(running.back(), more_urgent);
-}
-
-// Those that may run on fewer, or more, groups wait apart.
-TEST(assignment, gives_room_to_the_first_of_all_that_wait_whatever_they_may_run_on) {
-  assignment choice(1 * ms, 0);
-  for (std::uint16_t i = 0; i < 3; ++i) {
-    detail::executor_facts f;
-    f.id = i;
-    f.name = "cpu:" + std::to_string(i);
-    choice.add(f);
-  }
-  const kernel_info kernel{.name = "work", .key = 11};
-  std::deque<task_record> tasks;
-  std::deque<detail::task_extra> extras;
-  std::deque<task_record*> running;
-  const auto take = [&] {
-    for (const std::size_t i : {0, 1, 2}) {
-      running.insert(running.end(), choice.outgoing(i).begin(), choice.outgoing(i).end());
-      choice.sent(i);
+    for (int i = 0; i < 12; ++i) {  // how long they take is known then
+      spawn(0);
+      take();
+      end(running.front());
     }
-  };
-  const auto spawn = [&](int priority, const detail::id_set& on) {
-    task_record& t = tasks.emplace_back();
-    t.kernel = &kernel;
-    t.sequence = tasks.size();
-    t.extra = &extras.emplace_back();
+    for (std::uint16_t i = 0; i < count; ++i) spawn(0);
+    take();
+  }
+  task_record* spawn(int priority) { return spawn(priority, all); }
+  task_record* spawn(int priority, const detail::id_set& on) {
+    task_record& t = tasks_.emplace_back();
+    t.kernel = &kernel_;
+    t.sequence = tasks_.size();
+    t.extra = &extras_.emplace_back();
     t.extra->options.priority = priority;
     t.extra->executors = on;
-    choice.assign(t);
+    choice_.assign(t);
     return &t;
-  };
-  const auto end = [&](task_record* t) {
-    t->measured_ns = 6 * ms;
-    choice.finished(*t);
-    std::erase(running, t);
-  };
-  const detail::id_set all{0, 1, 2}, some{0, 1};
-  for (int i = 0; i < 12; ++i) {
-    spawn(0, all);
-    take();
-    end(running.front());
   }
-  for (int i = 0; i < 3; ++i) spawn(0, all);
-  take();
-  ASSERT_EQ(running.size(), 3u);
-  // Of the flood for all three each end makes another one ready; the others wait for two of them.
-  std::vector<task_record*> flood, others;
-  for (int i = 0; i < 4; ++i) flood.push_back(spawn(0, all));
-  others.push_back(spawn(0, some));
-  others.push_back(spawn(2, some));
-  for (task_record* const next : {others[1], flood[0], flood[1], flood[2], flood[3], others[0]}) {
-    const auto on_some = std::ranges::find_if(running, [](const task_record* t) { return t->executor < 2; });
-    ASSERT_NE(on_some, running.end());
-    end(*on_some);
-    spawn(0, all);
-    choice.refill();
+  void end(task_record* t) {
+    t->measured_ns = 6 * ms;
+    choice_.finished(*t);
+    std::erase(running, t);
+  }
+  /// Has room given to those that wait; returns who got it.
+  task_record* given() {
+    choice_.refill();
     take();
-    ASSERT_EQ(running.size(), 3u);
-    EXPECT_EQ(running.back(), next);
+    EXPECT_EQ(running.size(), count_);
+    return running.back();
+  }
+
+  detail::id_set all;
+  std::deque<task_record*> running;
+
+ private:
+  void take() {
+    for (std::size_t i = 0; i < count_; ++i) {
+      running.insert(running.end(), choice_.outgoing(i).begin(), choice_.outgoing(i).end());
+      choice_.sent(i);
+    }
+  }
+
+  const std::size_t count_;
+  assignment choice_{1 * ms, 0};
+  const kernel_info kernel_{.name = "work", .key = 11};
+  std::deque<task_record> tasks_;
+  std::deque<detail::task_extra> extras_;
+};
+
+// The end of a task makes the next one of its chain ready, and room: both before the tasks that wait are looked at.
+TEST(assignment, gives_room_to_who_has_waited_for_it_and_not_to_who_comes_with_it) {
+  busy_groups g(2);
+  ASSERT_EQ(g.running.size(), 2u);
+  task_record *const waits = g.spawn(0), *const is_urgent = g.spawn(3);
+  for (task_record* const next : {is_urgent, waits}) {
+    g.end(g.running.front());
+    g.spawn(0);  // the next one of its chain
+    EXPECT_EQ(g.given(), next);
+  }
+  g.end(g.running.front());
+  task_record* const more_urgent = g.spawn(5);  // than all that wait
+  EXPECT_EQ(g.given(), more_urgent);
+}
+
+// Tasks that may run on fewer groups, or on more, wait apart.
+TEST(assignment, gives_room_to_the_first_of_all_that_wait_whatever_they_may_run_on) {
+  busy_groups g(3);
+  ASSERT_EQ(g.running.size(), 3u);
+  // A flood of tasks for all three, of which each end makes another one ready; the others wait for two of the groups.
+  std::vector<task_record*> flood, others;
+  for (int i = 0; i < 4; ++i) flood.push_back(g.spawn(0));
+  for (const int priority : {0, 2}) others.push_back(g.spawn(priority, {0, 1}));
+  for (task_record* const next : {others[1], flood[0], flood[1], flood[2], flood[3], others[0]}) {
+    const auto on_some = std::ranges::find_if(g.running, [](const task_record* t) { return t->executor < 2; });
+    ASSERT_NE(on_some, g.running.end());
+    g.end(*on_some);
+    g.spawn(0);
+    EXPECT_EQ(g.given(), next);
   }
 }
 
