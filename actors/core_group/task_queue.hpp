@@ -44,13 +44,14 @@ class task_queue : public task_worth {
   /// What a thread takes until it reports: from the queue, and of what its tasks make ready.
   struct share {
     std::size_t tasks = 0;
-    float ns = 0;                  ///< predicted work of all of them
-    float ahead_ns = 0;            ///< of those that have not begun
-    float worth_ns = 0;            ///< what other threads would save by running these
-    bool open = true;              ///< false: no more is taken, so that what has ended is reported soon
-    unsigned kept = 0;             ///< of what its tasks make ready
-    std::uint64_t kept_since = 0;  ///< ticks when it kept the first
-    bool moves_cost = true;        ///< see task_worth::worth_of
+    float ns = 0;             ///< predicted work of all of them
+    float ahead_ns = 0;       ///< of those that have not begun
+    float worth_ns = 0;       ///< what other threads would save by running these
+    std::uint64_t since = 0;  ///< ticks when it took the first
+    unsigned begun = 0;
+    bool open = true;          ///< false: no more is taken, so that what has ended is reported soon
+    bool is_compared = false;  ///< with what was predicted
+    bool moves_cost = true;    ///< see task_worth::worth_of
     void add(float predicted_ns) {
       ++tasks;
       ns += predicted_ns;

@@ -38,12 +38,13 @@ void group_actor::leave_to_others(worker& self, const task_queue::sums& taken) {
   if (self.unshared.add(static_cast<double>(kept) / tick_ns_, wake_up, busy)) wake(1, parking::nearness::far);
 }
 
-// True if the tasks that a thread keeps take far longer than predicted: it is to report them, so that this is known.
-// The shortest are mostly not timed; after each four the clock is looked at.
+// True if the tasks that a thread has taken take far longer than predicted: it is to report those that have ended, so
+// that this is known, here and to the owner of a task from another node. The shortest are mostly not timed; after each
+// four the clock is looked at.
 bool group_actor::takes_long(const task_record& t, const task_queue::share& mine) const {
   if (t.measured_ns > task_queue::batch_ns) return true;
-  if (mine.kept == 0 || mine.kept % 4 != 0) return false;
-  return static_cast<double>(ticks() - mine.kept_since) * tick_ns_ > 2.0 * task_queue::batch_ns;
+  if (mine.begun % 4 != 0) return false;
+  return static_cast<double>(ticks() - mine.since) * tick_ns_ > 2.0 * task_queue::batch_ns;
 }
 
 // Releases the early successors of a task that has just ended well. Those that are ready now are queued, or kept by the
@@ -102,12 +103,11 @@ void group_actor::release_successors(worker& self, task_record& t, task_queue::s
     if (gate) placement_.report_done({&gate, 1}, nullptr);
     gate = &next;
   });
-  if (others || takes_long(t, mine)) mine.open = false;
+  if (others) mine.open = false;
   std::size_t kept = 0;
   const bool may_keep = sorted && (task_queue::priority_of(t) >= 0 || self.batch.size() == 0);  // not behind late ones
   while (kept < n && may_keep && !parking_.slot_wanted() && placement_.releases_early() &&
          queue_.is_to_keep(mine, self.batch.size())) {
-    if (mine.kept++ == 0) mine.kept_since = ticks();
     prefetch<record_lines>(ready[kept]);
     mine.add(ready[kept]->predicted_ns);
     self.batch.push(ready[kept++]);
@@ -133,6 +133,12 @@ void group_actor::run_of_share(worker& self, task_record& t, task_queue::share& 
   const std::uint32_t next = t.successor_count.load(std::memory_order_acquire) & ~shared_bit;
   if (next != 0 && next <= successors_inside) prefetch<record_lines>(successor::from(t.successors[0]).task);
   const bool fine = self.run(t);
+  ++mine.begun;
+  if (mine.open && takes_long(t, mine)) {
+    mine.open = false;
+    self.compare(mine.ns - mine.ahead_ns, static_cast<float>(ticks() - mine.since) * static_cast<float>(tick_ns_));
+    mine.is_compared = true;
+  }
   if (fine && is_shared(t))
     release_successors(self, t, mine);
   else if (!fine || successors_added(t) != 0)
@@ -192,9 +198,10 @@ bool group_actor::work_once(worker& self) {
                            .ns = taken.ns,
                            .ahead_ns = taken.ns - taken.first_ns,
                            .worth_ns = taken.beside_ns,
+                           .since = begin,
                            .moves_cost = taken.moves_cost};
     const auto compare = [&] {
-      self.compare(mine.ns, static_cast<float>(ticks() - begin) * static_cast<float>(tick_ns_));
+      if (!mine.is_compared) self.compare(mine.ns, static_cast<float>(ticks() - begin) * static_cast<float>(tick_ns_));
     };
     run_of_share(self, *got[0], mine);
     move_stuck(self);

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <thread>
+#include <vector>
 
 #include <troupe/offer.hpp>
 #include <troupe/troupe.hpp>
@@ -33,7 +35,15 @@ constexpr auto look_as_told =
       std::this_thread::sleep_for(std::chrono::milliseconds(v(v.lo(0))));
       ++to(to.lo(0));
     });
-const offer offered{put_there, look_long, put_time, look_as_told};
+std::atomic<bool> is_told{true};
+// Takes nothing, a millisecond, or until the test has seen the end of the first.
+constexpr auto look_until_told =
+    kernel<inout<int, 1>, int>("unmeasured.look_until_told").on(cpu, [](view<int, 1> to, int how) {
+      if (how == 1) std::this_thread::sleep_for(1ms);
+      if (how == 2) is_told.wait(false);
+      ++to(to.lo(0));
+    });
+const offer offered{put_there, look_long, put_time, look_as_told, look_until_told};
 
 TEST(nodes_unmeasured, tasks_of_an_unmeasured_kernel_do_not_all_go_where_their_data_is) {
   several_nodes n(2, 1);
@@ -87,6 +97,27 @@ TEST(nodes_unmeasured, tasks_that_were_sent_are_taken_back_when_they_take_much_l
   std::uint64_t most = 0;
   for (int tries = 0; tries < 3 && most < 8; ++tries) most = std::max(most, taken_back());
   EXPECT_GE(most, 8u);
+}
+
+// The thread of the node has taken up to thirty-two tasks together, as they used to take nothing, and tells their ends
+// together.
+TEST(nodes_unmeasured, the_end_of_a_task_is_told_before_those_taken_with_it_have_ended) {
+  several_nodes n(1, 1);
+  constexpr index_t count = 64;
+  const auto results = n.a.filled<int>({count}, tiles(1), 0);
+  for (index_t i = 0; i < count; ++i) n.a.spawn(on("b"), look_until_told, update(results.sub(box<1>{{i}, {i + 1}})), 0);
+  n.a.wait_all();
+  is_told = false;
+  std::vector<future<void>> ends;
+  for (index_t i = 0; i < count; ++i)
+    ends.push_back(n.a.spawn(on("b"), look_until_told, update(results.sub(box<1>{{i}, {i + 1}})), i < 8 ? 1 : 2));
+  const bool known = ends[0].wait_for(10s);
+  is_told = true;
+  is_told.notify_all();
+  EXPECT_TRUE(known);
+  n.a.wait_all();
+  const auto v = results.read();
+  for (index_t i = 0; i < count; ++i) ASSERT_EQ(v(i), 2);
 }
 
 }  // namespace
