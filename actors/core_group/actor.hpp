@@ -166,6 +166,8 @@ class group_actor final : public core_group,
   // ---- waits.cpp
   class waiting_body;
   void note_waiting(const worker::standing&, int sign);
+  void put_down(worker&);
+  void take_up(worker&);
   void leave_slots(worker&);
   void come_back(worker&, std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max());
   void give_helper(worker&);
@@ -174,6 +176,8 @@ class group_actor final : public core_group,
   bool join_graph(worker&);
   void open_run(graph_run&, const logic::executor_set& scope);
   void call_missing(graph_run&);
+  bool is_to_leave(worker&, const graph_run&, bool owner);
+  void stand_aside(worker&);
   void call_for_nodes(graph_run&);
   bool next_node(worker&, graph_run&, graph_run::hand&, std::uint32_t& node);
   bool look_for_node(worker&, graph_run&, graph_run::hand&, std::uint32_t& node, std::uint64_t limit);

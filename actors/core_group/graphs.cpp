@@ -145,6 +145,26 @@ void group_actor::await_nodes(worker& self, graph_run& g) {
   if (for_others) note_waiting(body, -1);
 }
 
+// True if a thread that has joined a run is to leave it, for a task of a higher priority that waits. The owner cannot:
+// it has another thread come for the task, unless one that has joined should have done so.
+bool group_actor::is_to_leave(worker& self, const graph_run& g, bool owner) {
+  if (!g.task || !queue_.is_overtaken(*g.task)) {
+    self.overtaken = false;
+    return false;
+  }
+  if (!owner) return true;
+  if (std::exchange(self.overtaken, true) || options_.facts.slots == 1) stand_aside(self);
+  return false;
+}
+
+// Lends this thread's slot to another one, until that has run something.
+void group_actor::stand_aside(worker& self) {
+  put_down(self);
+  make_spares(parking_.stand_aside(self.parking_state));
+  self.show_slots(true);
+  take_up(self);
+}
+
 // Ends a thread's part in a graph's run after a body has ended the thread: the owner of the run stays until it is over,
 // threads that joined leave the rest to others.
 void group_actor::finish_run(worker& self, graph_run& g, graph_run::hand& mine, bool owner) {
@@ -177,8 +197,8 @@ void group_actor::run_nodes(worker& self, graph_run& g, graph_run::hand& mine, b
       }
       if (g.finished(mine, node, fine, worth) == graph_run::wake_hint::nodes_for_others) call_for_nodes(g);
       if (g.is_awaited() || ++self.minding.nodes >= nodes_between_looks) move_stuck(self);
-      if (!parking_.slot_wanted()) continue;
-      // A body that has waited goes on first, as between plain tasks.
+      if (!parking_.slot_wanted() && !is_to_leave(self, g, owner)) continue;
+      // A body that has waited goes on first, and so does a task of a higher priority, as between plain tasks.
       g.lay_out(mine);
       if (!owner) break;
     } else if (!owner || g.is_over()) {

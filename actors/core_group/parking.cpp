@@ -242,6 +242,17 @@ void parking::take_slots(thread& self, std::chrono::steady_clock::time_point unt
   carry_out();
 }
 
+int parking::stand_aside(thread& self) {
+  if (self.slots() != 1) return 0;
+  std::unique_lock hold(lock_);
+  slot_wait mine;
+  mine.granted = book_.stand_aside(reinterpret_cast<slots::ticket>(&mine));
+  carry_out();
+  const int spares = take_spares();
+  mine.go_on.wait(hold, [&] { return mine.granted; });
+  return spares;
+}
+
 bool parking::borrow_slot() {
   std::lock_guard hold(lock_);
   if (closed_ || !book_.lend(napping_)) return false;

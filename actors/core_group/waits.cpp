@@ -38,8 +38,8 @@ void group_actor::note_waiting(const worker::standing& body, int sign) {
   placement_.waits_changed();
 }
 
-// Gives away all slots and all work of a thread that goes to sleep inside a body.
-void group_actor::leave_slots(worker& self) {
+// Gives away all work of a thread that goes to sleep inside a body.
+void group_actor::put_down(worker& self) {
   outside_.rest(self.network);
   report_done(self, nullptr);
   return_batch(self, nullptr);
@@ -50,6 +50,11 @@ void group_actor::leave_slots(worker& self) {
   }
   passers_.ended(self);
   self.show_slots(false);
+}
+
+// Gives away all slots and all work of a thread that goes to sleep inside a body.
+void group_actor::leave_slots(worker& self) {
+  put_down(self);
   const bool restless = self.parking_state.restless != 0;
   make_spares(parking_.give_all_slots(self.parking_state));
   // A restless body, which may leave and come a thousand times a second, has one thread begin something (`relieve`).
@@ -59,11 +64,15 @@ void group_actor::leave_slots(worker& self) {
   if (restless && !queue_.empty()) make_spares(parking_.relieve());
 }
 
+// Counts a thread as awake that goes on inside a body.
+void group_actor::take_up(worker& self) {
+  if (!self.active) return;
+  placement_.became_active();
+  awake_.fetch_add(1, std::memory_order_seq_cst);
+}
+
 void group_actor::come_back(worker& self, std::chrono::steady_clock::time_point until) {
-  if (self.active) {
-    placement_.became_active();
-    awake_.fetch_add(1, std::memory_order_seq_cst);
-  }
+  take_up(self);
   parking_.take_slots(self.parking_state, until);
   self.show_slots(true);
 }

@@ -152,8 +152,9 @@ class worker {
   };
   core_watch minding;
   outside::visit network;
-  bool passes = false;   // its body uses a slot while others are in line
-  bool yielded = false;  // its body has given the slots away by yield_core
+  bool passes = false;     // its body uses a slot while others are in line
+  bool overtaken = false;  // a task of a higher priority than the run that it owns has waited since its last node
+  bool yielded = false;    // its body has given the slots away by yield_core
   std::thread handle;
   std::atomic<int> system_thread{-1};  // see devices::move_thread_from
   std::atomic<bool> ended{false};

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <troupe/troupe.hpp>
@@ -214,6 +215,96 @@ TEST(starvation, of_the_card_that_has_the_data_does_not_happen) {
                 card);
     }
   }
+}
+
+struct recorded_calls {
+  graph what;
+  int count;
+};
+
+// Calls of a run, in four chains; those that have ended are counted.
+recorded_calls four_chains(runtime& rt, const array<int, 1>& x, std::atomic<int>& ended) {
+  constexpr int calls = 1000;
+  return {rt.record([&](recorder& r) {
+            for (index_t i = 0; i < calls; ++i)
+              r.spawn(
+                  [&ended](view<int, 1> v) {
+                    work(100us);
+                    ++v(v.lo(0));
+                    ++ended;
+                  },
+                  update(x.sub(box<1>{{i % 4}, {i % 4 + 1}})));
+          }),
+          calls};
+}
+
+TEST(starvation, of_a_task_of_a_higher_priority_by_a_run_of_a_graph_does_not_happen) {
+  for (const int threads : {1, 2, 4})
+    for (const int groups : {1, 2}) {
+      if (groups > threads) continue;
+      SCOPED_TRACE(std::to_string(threads) + " threads, " + std::to_string(groups) + " groups");
+      options o;
+      o.threads = threads;
+      o.core_groups = groups;
+      runtime rt(o);
+      const auto x = rt.filled<int>({4}, tiles(1), 0);
+      std::atomic<int> ended{0};
+      const auto [g, calls] = four_chains(rt, x, ended);
+      for (const int priority : {0, 10}) {
+        ended = 0;
+        auto run = rt.run({.priority = -5}, g);
+        while (ended == 0) std::this_thread::yield();
+        const int seen = rt.spawn(task_options{.priority = priority}, [&] { return ended.load(); }).get();
+        EXPECT_LT(seen, calls) << "it began after the run, priority " << priority;
+        run.get();
+      }
+      rt.wait_all();
+      const auto v = x.read();
+      for (index_t i = 0; i < 4; ++i) EXPECT_EQ(v(i), 2 * calls / 4);
+    }
+}
+
+// The thread that owns the run has lent it its slot.
+TEST(starvation, of_a_run_by_a_task_of_a_higher_priority_that_waits_for_it_does_not_happen) {
+  for (const int threads : {1, 2}) {
+    options o;
+    o.threads = threads;
+    runtime rt(o);
+    const auto x = rt.filled<int>({4}, tiles(1), 0);
+    std::atomic<int> ended{0};
+    const auto [g, calls] = four_chains(rt, x, ended);
+    auto run = rt.run({.priority = -5}, g);
+    while (ended == 0) std::this_thread::yield();
+    auto waits = rt.spawn(task_options{.priority = 1}, [&] {
+      const int before = ended;
+      run.get();
+      return std::pair(before, ended.load());
+    });
+    ASSERT_TRUE(waits.wait_for(test::patience));
+    EXPECT_LT(waits.get().first, calls);
+    EXPECT_EQ(waits.get().second, calls);
+  }
+}
+
+// Tasks of the usual priority that come all the while, as long as the run is in progress.
+TEST(starvation, of_a_run_by_tasks_of_a_higher_priority_ends_with_them) {
+  options o;
+  o.threads = 2;
+  runtime rt(o);
+  const auto x = rt.filled<int>({4}, tiles(1), 0);
+  std::atomic<int> ended{0};
+  const auto [g, calls] = four_chains(rt, x, ended);
+  auto run = rt.run({.priority = -5}, g);
+  std::atomic<int> ran{0};
+  for (int i = 0; i < 5000; ++i)
+    rt.spawn([&] {
+      work(10us);
+      ++ran;
+    });
+  ASSERT_TRUE(run.wait_for(test::patience));
+  EXPECT_EQ(ended, calls);
+  rt.wait_all();
+  EXPECT_EQ(ran, 5000);
 }
 
 }  // namespace

@@ -144,6 +144,25 @@ void slots::relieve() {
   }
 }
 
+bool slots::stand_aside(ticket body) {
+  if (closed_ || !line_.empty() || free_ < 0) return true;
+  if (!asleep_.empty()) {
+    call(asleep_.back());
+    return true;
+  }
+  if (idle_.empty()) {
+    if (coming_ == 0 && spares_ < spares_max_) {
+      ++coming_;
+      ++spares_;
+      ++effects_.spares;
+    }
+    return true;
+  }
+  line_.push_back({1, 0, nullptr, body});
+  rouse(take_idle(), {nullptr, 1, true});
+  return false;
+}
+
 // ---- tasks ----------------------------------------------------------------------------------------------------------
 
 void slots::add_slotless(task_record& t) {

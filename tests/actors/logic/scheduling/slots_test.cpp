@@ -265,6 +265,41 @@ TEST(slots, are_left_by_a_sleeper_for_a_task_without_one_where_no_spare_can_be_m
   EXPECT_EQ(s.take_duty(0).slots, 1) << "both slots are in use again";
 }
 
+TEST(slots, of_a_body_that_stands_aside_go_to_an_idle_thread_and_back) {
+  slots s(1);
+  const slots::seat owner = s.add(false);
+  EXPECT_TRUE(s.stand_aside(7)) << "there is no other thread";
+  ASSERT_EQ(made(s), 1);
+  EXPECT_TRUE(s.stand_aside(7));
+  EXPECT_EQ(made(s), 0) << "one is on its way";
+  const slots::seat spare = s.add(true);
+  s.arrive(spare, 0);
+  EXPECT_EQ(s.state_of(spare), thread_state::idle);
+  EXPECT_FALSE(s.stand_aside(7));
+  EXPECT_EQ(roused(s), std::vector{spare});
+  EXPECT_EQ(s.take_duty(spare), (slots::duty{nullptr, 1, true}));
+  EXPECT_TRUE(granted(s).empty());
+  s.arrive(spare, 1);
+  EXPECT_EQ(granted(s), std::vector<slots::ticket>{7});
+  EXPECT_EQ(s.state_of(spare), thread_state::idle);
+  EXPECT_FALSE(s.stand_aside(8)) << "each time";
+  s.ended(1);  // the other thread, by its body
+  EXPECT_EQ(granted(s), std::vector<slots::ticket>{8});
+  s.arrive(owner, 1);
+  EXPECT_EQ(s.state_of(owner), thread_state::asleep);
+}
+
+TEST(slots, of_a_body_that_stands_aside_stay_where_another_thread_can_look) {
+  slots s(1);
+  (void)s.add(false);
+  const slots::seat other = s.add(false);
+  s.arrive(other, 1);
+  EXPECT_TRUE(s.stand_aside(7)) << "that one has a slot of its own";
+  EXPECT_EQ(roused(s), std::vector{other});
+  EXPECT_FALSE(s.take(8, 2)) << "two, of which none is free";
+  EXPECT_TRUE(s.stand_aside(9)) << "others are in line";
+}
+
 // At random, against counting: each slot is somewhere, and what waits has a reason to.
 TEST(slots, are_never_lost_and_nothing_waits_without_a_reason) {
   for (unsigned seed = 0; seed < 400; ++seed) {
@@ -304,10 +339,20 @@ TEST(slots, are_never_lost_and_nothing_waits_without_a_reason) {
       }
     };
     for (int step = 0; step < 300; ++step) {
-      switch (draw(11)) {
+      switch (draw(12)) {
         case 10:
           s.relieve();
           break;
+        case 11: {  // the body on that thread lends its slot
+          const auto i = static_cast<std::size_t>(draw(static_cast<int>(threads.size())));
+          if (!threads[i].here || threads[i].held != 1) break;
+          if (!s.stand_aside(next_ticket)) {
+            threads[i].held = 0;
+            bodies.emplace_back(next_ticket, 1);
+          }
+          ++next_ticket;
+          break;
+        }
         case 0:
         case 1:
         case 2: {  // a thread has nothing to do
