@@ -31,6 +31,7 @@ enum class kind : signed char {
   slotless,
   wide,    // two slots
   parent,  // waits for the task after it in the program, which it submits itself
+  run,     // lends its slot while tasks are queued
 };
 struct program_task {
   kind what = kind::plain;
@@ -71,6 +72,8 @@ enum class at : signed char {
   behind_napper,
   idle,
   body,
+  aside_ask,
+  aside,
   child_seen,
   wait_note,
   wait_turn,
@@ -278,7 +281,7 @@ class model {
     // Under parking's lock nobody else is in parking.
     const auto is_parking = [](at pc) {
       return pc == at::park || pc == at::nap || pc == at::wait_give || pc == at::wait_wake || pc == at::wait_take ||
-             pc == at::serve_hand || pc == at::serve_wake || pc == at::submit_look;
+             pc == at::serve_hand || pc == at::serve_wake || pc == at::submit_look || pc == at::aside_ask;
     };
     if (before.lock >= 0 && before.lock != static_cast<int>(i) && is_parking(before.threads[i].pc)) return;
     state s = before;
@@ -384,6 +387,13 @@ class model {
 
       case at::body: {
         const program_task& p = set_.tasks[static_cast<std::size_t>(t.task)];
+        if (p.what == kind::run && !s.queue.empty() && s.book.line() == 0) {
+          state n = s;
+          --n.awake;
+          --n.active;
+          n.threads[i].pc = at::aside_ask;
+          f(std::move(n));
+        }
         if (p.until >= 0 && s.tasks[static_cast<std::size_t>(p.until)] != stage::ended) return;
         if (p.what != kind::parent) {
           s.tasks[static_cast<std::size_t>(t.task)] = stage::ran;
@@ -393,6 +403,21 @@ class model {
         s.inbox.push_back({static_cast<signed char>(t.task + 1), false});
         return go(at::child_seen);
       }
+      case at::aside_ask: {
+        t.ticket = static_cast<int>(i) + 1;
+        t.granted = s.book.stand_aside(static_cast<slots::ticket>(t.ticket));
+        if (!t.granted) t.slots = 0;
+        carry_out(s);
+        return go(at::aside);
+      }
+      case at::aside:
+        if (!t.granted) return;
+        t.ticket = 0;
+        t.granted = false;
+        t.slots = 1;
+        ++s.awake;
+        ++s.active;
+        return go(at::body);
       case at::child_seen:  // the submitting thread looks at the sleepers
         if (s.inbox.size() == 1) keep_watch(s);
         return go(at::wait_note);
@@ -569,7 +594,8 @@ class model {
     t.look_again = false;
     if (s.watch_wanted && !d.task && !s.book.asleep().empty()) watch(s, static_cast<int>(s.book.asleep().front()));
     if (!d.task) {
-      s.threads[i].pc = at::loop;
+      if (d.at_once) be_awake(s, t, true);
+      t.pc = d.at_once ? at::find : at::loop;
       return f(s);
     }
     s.threads[i].task = task_of(d.task);
@@ -662,7 +688,7 @@ finding explore(const setting& set) {
 const program_task plain{}, slotless{kind::slotless}, wide{kind::wide}, parent{kind::parent},
     child{kind::plain, -1, true}, slotless_child{kind::slotless, -1, true};
 const program_task long_plain{kind::plain, -1, false, -1, false};
-program_task until(int i) { return {kind::plain, -1, false, i}; }
+program_task until(int i, kind k = kind::plain) { return {k, -1, false, i}; }
 program_task after(int i, kind k = kind::plain) { return {k, i}; }
 
 std::vector<setting> settings() {
@@ -680,6 +706,8 @@ std::vector<setting> settings() {
       {"a task after one without a slot", 1, 2, 1, {slotless, after(0)}},
       {"a parent where an idle thread is", 1, 2, 1, {slotless, after(0, kind::parent), child}},
       {"a task without a slot after a plain one", 1, 2, 1, {plain, after(0, kind::slotless), plain}},
+      {"a run that lends its slot", 1, 2, 2, {until(1, kind::run), long_plain}},
+      {"a run that lends its slot to two", 1, 1, 3, {until(2, kind::run), long_plain, long_plain}},
       {"two slots at once beside plain tasks", 2, 2, 2, {plain, wide, plain}},
       {"a task that has to pass two slots at once", 2, 1, 4, {until(2), wide, plain}},
       {"tasks of which some may pass two slots at once", 2, 1, 4, {until(3), wide, long_plain, plain}},
