@@ -90,11 +90,16 @@ std::string reason_against(const task_record& t, const executor_facts& f, const 
   if (!logic::able_to_run(*t.kernel, facts).contains(f.id)) return std::string(logic::reason_against(*t.kernel, f));
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
-    if (x.array && (x.where || x.mode == access_mode::reduce))
-      return "uses array '" + x.array->spec.name + "' otherwise than as one whole tile";
+    if (!x.array) continue;
+    if (x.mode == access_mode::reduce) return "reduces into array '" + x.array->spec.name + "'";
+    if (x.where && x.mode != access_mode::read)
+      return "changes array '" + x.array->spec.name + "' otherwise than as one whole tile";
   }
   return {};
 }
+
+constexpr char needed_on_devices[] =
+    "; on a device each call needs a body as text, and what it changes is whole tiles, one each";
 
 /// Executors that can run all calls, and why others cannot. The join of a for_each is no call: nothing runs for it.
 class candidates {
@@ -149,8 +154,22 @@ void find_executors(recorded_graph& g, const recording& recorded, const std::vec
   if (!g.executors.empty()) return;
   throw error(for_cores ? errc::no_executor : errc::not_supported,
               "no executor can run the whole graph, and a run stays on one" +
-                  all.against(logic::executor_set::every()) +
-                  "; on a device each call needs a body as text, and accesses that are whole tiles, one each");
+                  all.against(logic::executor_set::every()) + needed_on_devices);
+}
+
+// Notes how large the windows of a call are at most, the first of each call, the second, and so on.
+void measure_windows(recorded_graph& g, const std::vector<task_record*>& calls) {
+  for (const task_record* t : calls) {
+    std::size_t k = 0;
+    for (int i = 0; i < t->access_count; ++i) {
+      const access& x = t->accesses[i];
+      if (!x.array || !x.where || x.mode != access_mode::read) continue;
+      if (g.windows.size() == k) g.windows.push_back(0);
+      const auto bytes = static_cast<std::uint64_t>(logic::view_box(*x.where).volume()) * x.array->spec.element;
+      g.windows[k] = std::max(g.windows[k], bytes);
+      ++k;
+    }
+  }
 }
 
 void summarize(recorded_graph& g, recording& recorded) {
@@ -230,6 +249,7 @@ std::shared_ptr<recorded_graph> compile(engine& the_engine, recording& recorded)
     deps.order(*recorded.tasks[i], combines);
   }
   find_executors(*g, recorded, the_engine.placement_actor().facts());
+  if (!g->devices.empty()) measure_windows(*g, recorded.tasks);
   deps.combine_recorded(combines);
   recorded.tasks.insert(recorded.tasks.end(), combines.begin(), combines.end());
   make_nodes(*g, recorded.tasks, deps.graph());
@@ -243,10 +263,8 @@ std::shared_ptr<recorded_graph> compile(engine& the_engine, recording& recorded)
                                   const std::vector<executor_facts>& facts) {
   std::vector<const task_record*> tasks;
   for (const replay_node& n : g.nodes) tasks.push_back(n.task);
-  throw error(errc::no_executor,
-              "no executor of this node in the scope of the run can run the whole graph" +
-                  candidates(tasks, facts).against(allowed) +
-                  "; on a device each call needs a body as text, and accesses that are whole tiles, one each");
+  throw error(errc::no_executor, "no executor of this node in the scope of the run can run the whole graph" +
+                                     candidates(tasks, facts).against(allowed) + needed_on_devices);
 }
 
 void run_nothing() {}

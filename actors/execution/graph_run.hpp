@@ -68,14 +68,15 @@ struct recorded_graph {
   std::vector<reduction*> reductions;                            // of the nodes that combine; owned
   logic::executor_set executors = logic::executor_set::every();  // in the scopes of all calls; each run stays on one
   std::vector<access> touched;                                   // what a run as a whole reads and writes
-  std::vector<logic::box4> boxes;    // parts of tiles among these: access::tile is the number of one
-  std::vector<access> tiles;         // `touched` by tiles, if a device may run the graph
-  logic::executor_set devices;       // those of `executors` that are devices
-  bool once = false;                 // some call may run once only
-  std::atomic<float> node_ticks{0};  // mean time of a node on cores; 0: not known yet
-  std::mutex lock;                   // guards last
-  task_record* last = nullptr;       // the newest run; holds a reference
-  std::unique_ptr<graph_part> part;  // null: it is no part of a larger graph
+  std::vector<logic::box4> boxes;      // parts of tiles among these: access::tile is the number of one
+  std::vector<access> tiles;           // `touched` by tiles, if a device may run the graph
+  logic::executor_set devices;         // those of `executors` that are devices
+  std::vector<std::uint64_t> windows;  // bytes of each that a call reads, at most, if a device may run the graph
+  bool once = false;                   // some call may run once only
+  std::atomic<float> node_ticks{0};    // mean time of a node on cores; 0: not known yet
+  std::mutex lock;                     // guards last
+  task_record* last = nullptr;         // the newest run; holds a reference
+  std::unique_ptr<graph_part> part;    // null: it is no part of a larger graph
   // Not null: the graph is over several nodes, which have its parts, and has no nodes of its own.
   std::shared_ptr<split_graph> split;
 };

@@ -30,21 +30,52 @@ bool gpu_memory::view_inside_tile(gpu_job& j, const gpu_job::part& p) {
   const std::size_t index = static_cast<std::size_t>(&p - j.parts.data());
   const auto s = std::find_if(j.sources.begin(), j.sources.end(), [&](const auto& x) { return x.part == index; });
   if (s == j.sources.end()) return false;
-  const access& x = j.task->accesses[p.access];
-  const box4 b = x.array->tile_box(s->piece.tile);
+  view_in_place(*j.task, p.access, s->piece, *s->copy, j.device);
+  return true;
+}
+
+void gpu_memory::view_in_place(const task_record& t, int number, const logic::piece& p, const logic::replica& copy,
+                               gpu_context& to) {
+  const access& x = t.accesses[number];
+  const box4 b = x.array->tile_box(p.tile);
   raw_view v;
   v.name = x.array->spec.name.c_str();
-  v.data = static_cast<std::byte*>(s->copy->memory);
+  v.data = static_cast<std::byte*>(copy.memory);
   v.stride = packed_strides(b);
-  set_box(v, *x.where, p.where);
-  const index_t offset = offset_in(b, v.stride, s->piece.from.lo);
-  if (j.task->kernel->routines[static_cast<std::size_t>(device_->facts().kind)]) {  // it has the pointer only
+  set_box(v, *x.where, logic::view_box(*x.where));
+  const index_t offset = offset_in(b, v.stride, p.from.lo);
+  if (t.kernel->routines[static_cast<std::size_t>(device_->facts().kind)]) {  // it has the pointer only
     v.data += static_cast<std::size_t>(offset) * x.array->spec.element;
-    j.device.set_view(p.access, v);
+    to.set_view(number, v);
   } else {
-    j.device.set_view(p.access, v, offset);
+    to.set_view(number, v, offset);
   }
-  return true;
+}
+
+// Puts together what a call of a graph reads, from tiles that are all there, in memory that calls before it have used:
+// the lane keeps them in order.
+void gpu_memory::show_window(const task_record& call, int number, void* memory, int lane, gpu_context& to) {
+  const access& x = call.accesses[number];
+  array_core& a = *x.array;
+  const box4 where = logic::view_box(*x.where);
+  const bool has_constant = logic::has_constant_border(*x.where);
+  pieces_.clear();
+  if (where.volume() != 0) logic::pieces_of(*x.where, a, pieces_);
+  if (pieces_.size() == 1 && pieces_[0].is_plain() && !has_constant)
+    return view_in_place(call, number, pieces_[0], *cache_.find(a.id, pieces_[0].tile), to);
+  raw_view v;
+  v.name = a.spec.name.c_str();
+  v.data = static_cast<std::byte*>(memory);
+  v.stride = packed_strides(where);
+  set_box(v, *x.where, where);
+  to.set_view(number, v);
+  if (where.volume() == 0) return;
+  if (has_constant)
+    device_->fill(lane, {memory, 0}, x.where->fill.data(), a.spec.element, static_cast<std::size_t>(where.volume()));
+  to_gather_.clear();
+  for (const logic::piece& p : pieces_) to_gather_.push_back(gathered(where, p, *cache_.find(a.id, p.tile)));
+  if (!to_gather_.empty())
+    devices::gather(*device_, lane, kernels_.gather, kernels_.gathers, to_gather_, {memory, 0}, a.spec.element);
 }
 
 void gpu_memory::assemble_from_host(gpu_job& j, gpu_job::part& p) {
@@ -110,24 +141,24 @@ void gpu_memory::finish_assembly(gpu_job& j) {
     const gpu_job::part& p = j.parts[s->part];
     to_gather_.clear();
     for (const std::size_t part = s->part; s != j.sources.end() && s->part == part; ++s)
-      if (s->copy && p.memory) to_gather_.push_back(gathered(p, *s));
+      if (s->copy && p.memory) to_gather_.push_back(gathered(p.where, s->piece, *s->copy));
     if (!to_gather_.empty())
       devices::gather(*device_, j.route.lane, kernels_.gather, kernels_.gathers, to_gather_, {p.memory, 0},
                       j.task->accesses[p.access].array->spec.element);
   }
 }
 
-devices::gather_piece gpu_memory::gathered(const gpu_job::part& p, const gpu_job::source& s) {
-  const box4 tile = s.copy->array->tile_box(s.piece.tile);
-  devices::gather_side from{s.piece.from.lo, s.piece.from.hi, packed_strides(tile)};
-  devices::gather_side to{s.piece.to.lo, s.piece.to.hi, packed_strides(p.where)};
-  from.offset = offset_in(tile, from.stride, s.piece.from.lo);
-  to.offset = offset_in(p.where, to.stride, s.piece.to.lo);
+devices::gather_piece gpu_memory::gathered(const box4& whole, const logic::piece& p, const logic::replica& copy) {
+  const box4 tile = copy.array->tile_box(p.tile);
+  devices::gather_side from{p.from.lo, p.from.hi, packed_strides(tile)};
+  devices::gather_side to{p.to.lo, p.to.hi, packed_strides(whole)};
+  from.offset = offset_in(tile, from.stride, p.from.lo);
+  to.offset = offset_in(whole, to.stride, p.to.lo);
   for (int d = 0; d < rank_max; ++d) {
-    to.lo[d] -= s.piece.shift[d];
-    to.hi[d] -= s.piece.shift[d];
+    to.lo[d] -= p.shift[d];
+    to.hi[d] -= p.shift[d];
   }
-  return {from, {s.copy->memory, 0}, to};
+  return {from, {copy.memory, 0}, to};
 }
 
 }  // namespace troupe::detail

@@ -93,10 +93,17 @@ void gpu_memory::view_tile(const access& x, int number, const replica& copy, gpu
   to.set_view(number, v);
 }
 
-void gpu_memory::view_tiles(const task_record& part, gpu_context& to) {
-  to.bind(part);
-  for (int i = 0; i < part.access_count; ++i)
-    if (const access& x = part.accesses[i]; x.array) view_tile(x, i, *cache_.find(x.array->id, x.tile), to);
+void gpu_memory::show_call(const task_record& call, const gpu_job& j, gpu_context& to) {
+  to.bind(call);
+  std::size_t window = 0;
+  for (int i = 0; i < call.access_count; ++i) {
+    const access& x = call.accesses[i];
+    if (!x.array) continue;
+    if (x.where)
+      show_window(call, i, j.windows->memory[window++], j.route.lane, to);
+    else
+      view_tile(x, i, *cache_.find(x.array->id, x.tile), to);
+  }
 }
 
 // ---- out ------------------------------------------------------------------------------------------------------------

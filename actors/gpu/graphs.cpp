@@ -30,7 +30,7 @@ void gpu_actor::launch_nodes(recorded_graph& g, job& j) {
   for (const replay_node& n : g.nodes) {
     if (n.task->kind == task_kind::recorded)
       as_call(*n.task, [&] {
-        memory_.view_tiles(*n.task, node_);
+        memory_.show_call(*n.task, j, node_);
         launch_text(*n.task, node_, j.route.lane);
       });
     calls->push_back(device_->launched());
@@ -58,13 +58,14 @@ std::exception_ptr gpu_actor::complaint_of_call(const job& j) {
 void gpu_actor::launch_graph(job& j) {
   const auto graph = std::static_pointer_cast<recorded_graph>(j.task->extra->payload);
   graph_captures::run& last = captures_.last_run(graph, [this](devices::capture_id c) { device_->drop(c); });
-  const bool same = std::equal(j.copies.begin(), j.copies.end(), last.memory.begin(), last.memory.end(),
-                               [](const job::held& h, const void* before) { return h.copy->memory == before; });
+  std::vector<void*> memory;
+  if (j.windows) memory = j.windows->memory;
+  for (const job::held& h : j.copies) memory.push_back(h.copy->memory);
+  const bool same = memory == last.memory;
   if (!same) {
     if (last.captured) device_->drop(*last.captured);
     last.captured.reset();
-    last.memory.clear();
-    for (const job::held& h : j.copies) last.memory.push_back(h.copy->memory);
+    last.memory = std::move(memory);
     for (const replay_node& n : graph->nodes)  // nothing may be compiled in between
       if (n.task->kind == task_kind::recorded) as_call(*n.task, [&] { (void)loaded(*n.task->kernel); });
   }

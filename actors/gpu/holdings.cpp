@@ -1,6 +1,10 @@
 // What this file is for: what a task holds in a device's memory while it is there.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <iterator>
+#include <utility>
+
+#include "actors/execution/graph_run.hpp"
 #include "actors/gpu/boxes.hpp"
 #include "actors/gpu/memory.hpp"
 #include "actors/logic/data/reduction.hpp"
@@ -24,6 +28,36 @@ bool gpu_memory::reserve(gpu_job& j) {
     if (fits) continue;
     let_go(j);
     return false;
+  }
+  if (reserve_windows(j)) return true;
+  let_go(j);
+  return false;
+}
+
+// Reserves memory for the windows of one call of a graph: they are put together one call after the other. Runs of the
+// graph use the same memory, so that their captures stay valid, and follow one another by what they write.
+bool gpu_memory::reserve_windows(gpu_job& j) {
+  const std::span<const std::uint64_t> sizes = windows_of(*j.task);
+  if (sizes.empty()) return true;
+  const auto graph = std::static_pointer_cast<recorded_graph>(j.task->extra->payload);
+  graph_windows& w = windows_[graph.get()];
+  if (w.graph.lock() != graph) {
+    drop_windows(w);
+    w.graph = graph;
+  }
+  ++w.users;
+  j.windows = &w;
+  while (w.memory.size() < sizes.size()) {
+    const std::uint64_t bytes = sizes[w.memory.size()];
+    void* const memory = bytes != 0 ? allocate(lane_in, bytes) : nullptr;
+    if (bytes != 0 && !memory) return false;
+    w.memory.push_back(memory);
+    j.route.memory_ready = lanes_.promise(lane_in);
+  }
+  for (auto one = windows_.begin(); one != windows_.end();) {
+    const bool gone = one->second.graph.expired() && one->second.users == 0;
+    if (gone) drop_windows(one->second);
+    one = gone ? windows_.erase(one) : std::next(one);
   }
   return true;
 }
@@ -120,6 +154,7 @@ void gpu_memory::let_go(gpu_job& j) {
   for (void* s : j.for_routine)
     if (device_) device_->deallocate(lane_in, s);
   j.for_routine.clear();
+  if (graph_windows* const w = std::exchange(j.windows, nullptr)) --w->users;
   j.updates.clear();
 }
 

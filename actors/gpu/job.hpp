@@ -21,6 +21,15 @@
 
 namespace troupe::detail {
 
+struct recorded_graph;
+
+/// Memory in which each call of a graph in turn has what it reads otherwise than as one tile.
+struct graph_windows {
+  std::weak_ptr<recorded_graph> graph;
+  std::vector<void*> memory;  // null: nothing is read
+  int users = 0;              // runs under way
+};
+
 struct gpu_job {
   /// A copy in the device's memory.
   struct held {
@@ -103,6 +112,7 @@ struct gpu_job {
   std::vector<part> parts;
   std::vector<source> sources;
   std::vector<void*> for_routine;
+  graph_windows* windows = nullptr;               // of the graph, if it is a run of one
   std::vector<std::shared_ptr<peer_loan>> loans;  // tiles in other devices' memory, in use until it lets go
   std::vector<kept> updates;
   failed failure;

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/gpu/memory.hpp"
 
+#include "actors/execution/graph_run.hpp"
 #include "actors/gpu/boxes.hpp"
 #include "actors/logic/data/reduction.hpp"
 
@@ -21,18 +22,47 @@ box4 box_of(const access& x) {
 
 void gpu_memory::use(devices::accelerator* device) { device_ = device; }
 
+std::span<const std::uint64_t> gpu_memory::windows_of(const task_record& t) {
+  if (t.kind != task_kind::graph_run) return {};
+  return static_cast<const recorded_graph*>(t.extra->payload.get())->windows;
+}
+
+namespace {
+// As devices give them.
+std::uint64_t rounded(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
+}  // namespace
+
 std::uint64_t gpu_memory::bytes_of(const task_record& t) {
   std::uint64_t bytes = 0;
+  for (const std::uint64_t w : windows_of(t)) bytes += rounded(w);
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
-    if (x.array) bytes += (bytes_in(box_of(x), *x.array) + 255) / 256 * 256;  // as devices give it
+    if (x.array) bytes += rounded(bytes_in(box_of(x), *x.array));
   }
   return bytes;
 }
 
+void gpu_memory::drop_windows(graph_windows& w) {
+  for (void* memory : w.memory)
+    if (memory && device_) device_->deallocate(lane_in, memory);
+  w.memory.clear();
+}
+
+// Gives back the memory for windows of graphs that do not run; false: there is none.
+bool gpu_memory::drop_idle_windows() {
+  bool any = false;
+  for (auto& [graph, w] : windows_) {
+    if (w.users != 0 || w.memory.empty()) continue;
+    drop_windows(w);
+    any = true;
+  }
+  return any;
+}
+
 // Null: no room.
 void* gpu_memory::allocate(int lane, std::size_t bytes) {
-  void* const memory = device_->allocate(lane, bytes);
+  void* memory = device_->allocate(lane, bytes);
+  if (!memory && drop_idle_windows()) memory = device_->allocate(lane, bytes);
   if (!memory) return nullptr;
   const std::uint64_t used = device_->memory_used();
   fills_up_ = used > device_->facts().memory_bytes / 2;
@@ -60,6 +90,7 @@ replica* gpu_memory::victim(const logic::lookahead_queue& o) {
 
 std::uint64_t gpu_memory::missing_bytes(const task_record& t) {
   std::uint64_t bytes = 0;
+  for (const std::uint64_t w : windows_of(t)) bytes += w;
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     if (!x.array || (!x.where && cache_.find(x.array->id, x.tile))) continue;
@@ -82,6 +113,7 @@ void gpu_memory::drop(const replica& r) {
 
 void gpu_memory::forget_all() {
   cache_.each([&](const replica& r) { cache_.erase(r); });
+  for (auto& [graph, w] : windows_) w.memory.clear();
   arriving_.clear();
   leaving_bytes_ = 0;
 }

@@ -13,6 +13,7 @@
 #include <deque>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 
 #include "actors/gpu/job.hpp"
 #include "actors/gpu/lanes.hpp"
@@ -45,8 +46,9 @@ class gpu_memory {
   bool reserve(gpu_job&);
   /// Enqueues copies in, gives the job its views, and has its lane wait for what it uses.
   void fill_in(gpu_job&);
-  /// The views of a task that is a part of this one, and uses whole tiles that this one holds.
-  void view_tiles(const task_record& part, gpu_context&);
+  /// Gives a call of a graph, of which the job holds all tiles, its views. Enqueues, on the job's lane, what puts
+  /// together what it reads otherwise than as one tile.
+  void show_call(const task_record& call, const gpu_job&, gpu_context&);
   /// Device memory for a routine, kept until the task ends; null: no room.
   void* scratch(gpu_job&, std::size_t bytes);
   /// Enqueues copies of what its body updates in place, for another attempt. Throws error(out_of_memory).
@@ -63,6 +65,8 @@ class gpu_memory {
   void let_go(gpu_job&);
   /// Bytes that the task needs in the device's memory at once.
   static std::uint64_t bytes_of(const task_record&);
+  /// Bytes of each window of a call at most, if the task is the run of a graph.
+  static std::span<const std::uint64_t> windows_of(const task_record&);
 
   /// Copies in that have ended since the last call: calls f(space they came from, bytes, number, ticks at which the
   /// first was enqueued) for each row of them over one link.
@@ -140,6 +144,9 @@ class gpu_memory {
  private:
   logic::replica* hold(gpu_job&, int access, array_core&, std::uint32_t tile, bool written, bool whole);
   bool reserve_part(gpu_job&, int access);
+  bool reserve_windows(gpu_job&);
+  void drop_windows(graph_windows&);
+  bool drop_idle_windows();
   bool reserve_sources(gpu_job&, const access&, gpu_job::part&);
   void await_in(gpu_job&, devices::ticket until) const;
   void bring_in(const gpu_job&, logic::replica&);
@@ -147,10 +154,12 @@ class gpu_memory {
   void copy_lent(const peer_loan&, devices::device_pointer to, const devices::strides&, const logic::box4& what);
   static void view_tile(const access&, int number, const logic::replica&, gpu_context&);
   bool view_inside_tile(gpu_job&, const gpu_job::part&);
+  void view_in_place(const task_record&, int access, const logic::piece&, const logic::replica&, gpu_context&);
+  void show_window(const task_record& call, int access, void* memory, int lane, gpu_context&);
   void assemble_from_host(gpu_job&, gpu_job::part&);
   void start_assembly(gpu_job&, std::size_t part);
   void finish_assembly(gpu_job&);
-  static devices::gather_piece gathered(const gpu_job::part&, const gpu_job::source&);
+  static devices::gather_piece gathered(const logic::box4& to, const logic::piece&, const logic::replica&);
   void count(std::uint64_t bytes) { bytes_moved_.fetch_add(bytes, std::memory_order_relaxed); }
   void count_out(std::uint64_t bytes) {
     count(bytes);
@@ -171,6 +180,7 @@ class gpu_memory {
   std::atomic<std::uint64_t> bytes_out_{0}, used_max_{0};
   devices::accelerator* device_ = nullptr;
   logic::residency cache_;
+  std::unordered_map<const recorded_graph*, graph_windows> windows_;
   std::vector<logic::piece> pieces_;
   struct arrival {
     devices::ticket until;

@@ -50,10 +50,12 @@ class recorder : public array_maker<recorder>, public submitter<recorder> {
 /// group, or if the scope of the run says so, the run stays on one device in these scopes; without one it is
 /// `error(no_executor)`. Priorities of recorded calls are ignored, those of runs are not.
 ///
-/// Devices: each call, and each chunk of a `for_each`, must have a body as text, and each of its arrays must be exactly
-/// one tile: no part of a tile, no window beyond it, not several tiles. Errors name the call that breaks this. A device
-/// enqueues the calls in program order. If its vendor has graphs (CUDA, HIP, sim), the second run on the same memory is
-/// captured, and each later one is a single call of the vendor's, whatever the number of kernels.
+/// Devices: each call, and each chunk of a `for_each`, must have a body as text, and what it changes of an array must
+/// be exactly one tile: no part of a tile, not several, no reduction. Errors name the call that breaks this. What it
+/// reads may be any box, as a window with its border: it is put together there before the call, from whole tiles, which the
+/// run holds all of. A device enqueues the calls in program order. If its vendor has graphs (CUDA, HIP, sim), the
+/// second run on the same memory is captured, and each later one is a single call of the vendor's, whatever the number
+/// of kernels.
 ///
 /// Nodes: a call with a scope of other nodes only (`scope::at("b")`) makes the graph one *over several nodes*. Each
 /// node has a part, whose calls run on its core groups; a run sends each part one message, and what its calls need of

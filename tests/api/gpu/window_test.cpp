@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <troupe/troupe.hpp>
@@ -19,7 +22,7 @@ using troupe::index_t;
 // b = a weighted sum over the whole window, so that each element's place matters. Views that end at the array's edge
 // (clip) are summed as far as they go.
 constexpr auto text = R"(
-GPU_KERNEL void mix(GPU_IN(TYPE, a), GPU_OUT(TYPE, b), const int ry, const int rx) {
+GPU_KERNEL void mixed(GPU_IN(TYPE, a), GPU_OUT(TYPE, b), const int ry, const int rx) {
   const long y = GPU_LO(b, 0) + GPU_GLOBAL_ID(1), x = GPU_LO(b, 1) + GPU_GLOBAL_ID(0);
   if (y >= GPU_HI(b, 0) || x >= GPU_HI(b, 1)) return;
   TYPE sum = 0;
@@ -62,7 +65,7 @@ template <class T>
 void compare(std::mt19937& random, const char* name) {
   const auto pick = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(random); };
   const auto mix =
-      kernel<in<T, 2>, out<T, 2>, int, int>(name).on(cpu, &mix_on_cpu<T>).on(gpu, source{typed_text<T>(), "mix"});
+      kernel<in<T, 2>, out<T, 2>, int, int>(name).on(cpu, &mix_on_cpu<T>).on(gpu, source{typed_text<T>(), "mixed"});
   const index_t height = pick(1, 24), width = pick(1, 24);
   const tile_shape<2> shape = tiles(pick(1, 12), pick(1, 12));
   const index_t chunk_y = pick(1, 12), chunk_x = pick(1, 12);
@@ -120,6 +123,80 @@ TEST_P(gpu_random_windows, are_as_on_cores) {
 }
 
 INSTANTIATE_TEST_SUITE_P(seeds, gpu_random_windows, testing::Range(0u, 25u));
+
+// Steps back and forth between two arrays, recorded: on cores, and on a device, where windows are put together between
+// the kernels of a run, which is one call from the third run on.
+template <class T>
+void compare_runs(std::mt19937& random, const std::string& device, const char* name) {
+  const auto pick = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(random); };
+  const auto mix =
+      kernel<in<T, 2>, out<T, 2>, int, int>(name).on(cpu, &mix_on_cpu<T>).on(gpu, source{typed_text<T>(), "mixed"});
+  const index_t height = pick(1, 18), width = pick(1, 18);
+  const tile_shape<2> shape = tiles(pick(3, 12), pick(3, 12));
+  const int ry = pick(0, 3), rx = pick(0, 3), border = pick(0, 4), steps = pick(1, 2);
+  const auto space = grid(height, width).chunks(shape.size[0], shape.size[1]);
+  options o;
+  o.threads = 2;
+  o.devices = {{device}};
+  runtime rt(o);
+  std::vector<T> results[2];
+  for (const bool there : {false, true}) {
+    array<T, 2> a = rt.template array<T>({height, width}, shape), b = rt.template array<T>({height, width}, shape);
+    {
+      auto v = a.write();
+      for (index_t y = 0; y < height; ++y)
+        for (index_t x = 0; x < width; ++x) v(y, x) = static_cast<T>(y * 31 + x * 7 + 1);
+    }
+    const graph g = rt.record([&](recorder& r) {
+      const auto step = [&](const array<T, 2>& from, const array<T, 2>& to) {
+        const auto w = window(ry, rx);
+        if (border == 4) {
+          r.for_each(space, mix, read(from, all()), write(to), ry, rx);
+          return;
+        }
+        r.for_each(space, mix,
+                   read(from, border == 0   ? w.clamp()
+                              : border == 1 ? w.wrap()
+                              : border == 2 ? w.fill(static_cast<T>(0x0102030405060708ull))
+                                            : w),
+                   write(to), ry, rx);
+      };
+      for (int i = 0; i < steps; ++i) {
+        step(a, b);
+        step(b, a);
+      }
+    });
+    for (int run = 0; run < 4; ++run) {
+      rt.run({.where = there ? scope::executor(device) : scope::cpu()}, g);
+      if (run != 1) continue;  // the next run finds other contents
+      rt.spawn([](view<T, 2> v) { v(v.lo(0), v.lo(1)) = T{3}; }, update(a)).get();
+    }
+    const auto v = a.read();
+    for (index_t y = 0; y < height; ++y)
+      for (index_t x = 0; x < width; ++x) results[there].push_back(v(y, x));
+  }
+  EXPECT_EQ(results[0], results[1]) << name << " " << height << " x " << width << ", tiles " << shape.size[0] << " x "
+                                    << shape.size[1] << ", radius " << ry << ", " << rx << ", border " << border;
+}
+
+class gpu_random_runs : public testing::TestWithParam<std::tuple<const char*, unsigned>> {};
+
+TEST_P(gpu_random_runs, with_windows_are_as_on_cores) {
+  const auto [device, seed] = GetParam();
+  for (const auto& l : list_devices())
+    if (std::string(device).starts_with(l.kind_name + ":") && l.devices.empty())
+      GTEST_SKIP() << "no " << l.kind_name << ": " << l.remark;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  compare_runs<std::uint8_t>(random, device, "mix 8");
+  compare_runs<std::uint16_t>(random, device, "mix 16");
+  compare_runs<std::uint32_t>(random, device, "mix 32");
+  compare_runs<std::uint64_t>(random, device, "mix 64");
+}
+
+INSTANTIATE_TEST_SUITE_P(sim, gpu_random_runs, testing::Combine(testing::Values("sim:0"), testing::Range(0u, 30u)));
+INSTANTIATE_TEST_SUITE_P(others, gpu_random_runs,
+                         testing::Combine(testing::Values("opencl:0", "cuda:0", "hip:0"), testing::Range(0u, 4u)));
 
 constexpr auto blur = kernel<in<std::uint32_t, 2>, out<std::uint32_t, 2>, int, int>("blur").on(gpu, source{R"(
 GPU_KERNEL void blur(GPU_IN(unsigned, a), GPU_OUT(unsigned, b), const int ry, const int rx) {
@@ -222,10 +299,9 @@ TEST(gpu_windows, of_many_elements_are_as_on_cores) {
             for (index_t l = 0; l < size[3]; ++l)
               v(i, j, k, l) = static_cast<std::uint16_t>(i * 7919 + j * 131 + k * 31 + l * 7 + 1);
     }
-    for (const window_mapper<4>& mapper :
-         std::initializer_list<window_mapper<4>>{window(1, 1, 1, 1), window(1, 1, 1, 1).clamp(),
-                                                 window(1, 1, 1, 1).wrap(),
-                                                 window(1, 1, 1, 1).fill(std::uint16_t{5})}) {
+    for (const window_mapper<4>& mapper : std::initializer_list<window_mapper<4>>{
+             window(1, 1, 1, 1), window(1, 1, 1, 1).clamp(), window(1, 1, 1, 1).wrap(),
+             window(1, 1, 1, 1).fill(std::uint16_t{5})}) {
       std::vector<std::uint16_t> results[2];
       for (int run = 0; run < 2; ++run) {
         auto b = rt.array<std::uint16_t>(size, tiles(size[0], size[1], size[2], size[3]));
@@ -280,6 +356,59 @@ GPU_KERNEL void copy(GPU_IN(unsigned, a), GPU_OUT(unsigned, b)) {
   for (const index_t n : {65'535, 65'536, 300'000}) expect_clamped<1>({{n}}, tiles(n), line);
   for (const auto& size : {extent<2>{{256, 257}}, {{2, 70'000}}, {{70'000, 2}}, {{1250, 1250}}})
     expect_clamped<2>(size, tiles(size[0], size[1]), matrix);
+}
+
+// A loop of two steps on 16 tiles, whose windows need memory of their own on the device.
+class gpu_runs_with_windows : public testing::Test {
+ protected:
+  void start(std::size_t bytes) {
+    options o;
+    o.threads = 1;
+    o.devices = {{"sim:0", bytes}};
+    rt_.emplace(o);
+    a_ = rt_->filled<std::uint32_t>({64, 64}, tiles(16, 16), 1);
+    b_ = rt_->filled<std::uint32_t>({64, 64}, tiles(16, 16), 0);
+    g_ = rt_->record([&](recorder& r) {
+      r.for_each(grid(64, 64).chunks(16, 16), blur, read(a_, window(1, 1).wrap()), write(b_), 1, 1);
+      r.for_each(grid(64, 64).chunks(16, 16), blur, read(b_, window(1, 1).wrap()), write(a_), 1, 1);
+    });
+  }
+  std::uint64_t replays() const {
+    for (const auto& e : rt_->report().executors)
+      if (e.name == "sim:0") return e.replays;
+    return 0;
+  }
+  std::optional<runtime> rt_;
+  array<std::uint32_t, 2> a_, b_;
+  graph g_;
+};
+
+TEST_F(gpu_runs_with_windows, are_one_call_from_the_third_on_and_move_nothing) {
+  start(0);
+  rt_->run(g_).get();
+  const std::uint64_t before = moved(*rt_, "sim:0");
+  for (int i = 0; i < 4; ++i) rt_->run(g_).get();
+  EXPECT_EQ(replays(), 4u);
+  EXPECT_EQ(moved(*rt_, "sim:0"), before);
+  const auto v = a_.read();
+  std::uint32_t each = 1;
+  for (int i = 0; i < 10; ++i) each *= 9;
+  for (index_t y = 0; y < 64; ++y)
+    for (index_t x = 0; x < 64; ++x) ASSERT_EQ(v(y, x), each);
+}
+
+TEST_F(gpu_runs_with_windows, need_room_for_the_windows_of_one_call) {
+  constexpr std::size_t tiles_there = 2 * 64 * 64 * 4, window_there = 18 * 18 * 4;
+  start(tiles_there + window_there / 2);
+  try {
+    rt_->run(g_).get();
+    FAIL() << "there was no room";
+  } catch (const error& e) {
+    EXPECT_EQ(e.code(), errc::out_of_memory) << e.what();
+  }
+  start(tiles_there + 2 * window_there);
+  EXPECT_NO_THROW(rt_->run(g_).get());
+  EXPECT_EQ(a_.read()(5, 5), 81u);
 }
 
 }  // namespace
