@@ -52,8 +52,8 @@ class recorder : public array_maker<recorder>, public submitter<recorder> {
 ///
 /// Devices: each call, and each chunk of a `for_each`, must have a body as text, and what it changes of an array must
 /// be exactly one tile: no part of a tile, not several, no reduction. Errors name the call that breaks this. What it
-/// reads may be any box, as a window with its border: it is put together there before the call, from whole tiles, which the
-/// run holds all of. A device enqueues the calls in program order. If its vendor has graphs (CUDA, HIP, sim), the
+/// reads may be any box, as a window with its border: it is put together there before the call, from whole tiles, all
+/// of which the run holds. A device enqueues the calls in program order. If its vendor has graphs (CUDA, HIP, sim), the
 /// second run on the same memory is captured, and each later one is a single call of the vendor's, whatever the number
 /// of kernels.
 ///
