@@ -1,12 +1,14 @@
 // What this file is for: waiting inside a body without holding a slot, and threads from outside that help.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <chrono>
 #include <optional>
 
 #include <troupe/error.hpp>
 
 #include "actors/core_group/actor.hpp"
-
+#include "actors/logic/scheduling/admission.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/task_name.hpp"
 
@@ -15,6 +17,14 @@ namespace troupe::detail {
 namespace {
 // Bodies that wait for bodies run on one stack down to this depth; beyond, the waiter sleeps.
 constexpr int depth_max = 128;
+// Times after which a body that holds quantities asks again whether it waits for ever.
+constexpr std::chrono::milliseconds first_look{20}, last_look{1'000};
+
+[[noreturn]] void throw_deadlock(const task_record& body, const task_record& awaited) {
+  throw error(errc::would_deadlock,
+              "task '" + name_of(body) + "' waits for '" + name_of(awaited) +
+                  "', which can only go on after it, or needs a resource that it holds: wait outside the task");
+}
 }  // namespace
 
 // ---- waiting inside a body ------------------------------------------------------------------------------------------
@@ -108,15 +118,24 @@ bool group_actor::wait_inside(worker& self, task_record& awaited, wait_table& bo
   // Other bodies of a run may go on: as a whole it does not wait.
   if (inside->rt == awaited.rt && (is_unlimited || self.is_to_ask(inside, &awaited)) &&
       placement_.would_deadlock(*inside, awaited, is_unlimited && inside == body))
-    throw error(errc::would_deadlock,
-                "task '" + name_of(*body) + "' waits for '" + name_of(awaited) +
-                    "', which can only go on after it, or needs a resource that it holds: wait outside the task");
+    throw_deadlock(*body, awaited);
   if (is_fulfilled(awaited)) return true;
   if (self.yielded) return board.wait(awaited, deadline);
   leave_slots(self);
-  const bool finished = board.wait(awaited, deadline);
+  const bool asks = is_unlimited && inside->rt == awaited.rt && logic::admission::concerns(*inside);
+  const bool finished = asks ? wait_and_ask(*inside, awaited, board) : board.wait(awaited, deadline);
   come_back(self, deadline);
+  if (asks && !finished) throw_deadlock(*body, awaited);
   return finished;
+}
+
+// Waits without a limit, and asks now and then whether that is for ever: false. What the awaited task comes after may
+// need, once it is ready, what the body holds.
+bool group_actor::wait_and_ask(task_record& inside, task_record& awaited, wait_table& board) {
+  for (auto nap = first_look;; nap = std::min(2 * nap, last_look)) {
+    if (board.wait(awaited, std::chrono::steady_clock::now() + nap)) return true;
+    if (placement_.would_deadlock(inside, awaited, false)) return is_fulfilled(awaited);
+  }
 }
 
 // ---- helping threads ------------------------------------------------------------------------------------------------

@@ -419,7 +419,7 @@ class placement final : public actor, private logic::dependencies::callbacks, pr
   void free(array_core&);
   void end_farewell(task_record&);
   // ---- queries.cpp
-  bool reaches(task_record& from, const task_record* to) const;
+  bool reaches(task_record& from, const task_record* to);
   void give_records_back();
   // ---- losses.cpp
   bool is_node(const task_record& t) const {

@@ -51,9 +51,10 @@ bool placement::wait_quiet(std::chrono::steady_clock::time_point deadline) {
 }
 
 // True if the second task, or any if it is null, can only go on after the first one.
-bool placement::reaches(task_record& from, const task_record* to) const {
-  const auto add_kept = [this](const task_record& before, const task_record& t, std::vector<task_record*>& kept) {
+bool placement::reaches(task_record& from, const task_record* to) {
+  const auto add_kept = [&](const task_record& before, const task_record& t, std::vector<task_record*>& kept) {
     gangs_.add_kept_behind(before, t, kept);
+    if (&t == &from) admission_.add_excluded(from, kept);
   };
   return deps_.graph().reaches(from, to, add_kept);
 }

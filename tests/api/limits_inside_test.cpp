@@ -164,4 +164,39 @@ TEST(limits_inside, a_body_that_waits_for_what_needs_its_resource_is_told) {
   EXPECT_TRUE(rt.spawn(of("io", 1), [] {}).wait_for(test::patience)) << "nothing is held any more";
 }
 
+// It waits for a task behind one that needs what it holds.
+TEST(limits_inside, a_body_that_waits_for_what_comes_after_one_that_needs_its_resource_is_told) {
+  options o = with(2, 8);
+  o.resources = {{"io", 1}, {"licence", 3}};
+  runtime rt(o);
+  const auto a = rt.filled<int>({1}, tiles(1), 0), b = rt.filled<int>({1}, tiles(1), 0);
+  const auto copy = [](view<const int, 1> from, view<int, 1> to) { to(0) = from(0); };
+  const auto code_behind = [&](const task_options& needs, bool later = false) {
+    gate go_on;
+    const test::opener always(go_on);
+    auto body = rt.spawn(task_options{.resources = {{"io", 1}}}, [&] {
+      if (later) rt.spawn([&](view<int, 1>) { EXPECT_TRUE(go_on.pass()); }, update(a));
+      rt.spawn(
+          needs, [](view<int, 1> v) { ++v(0); }, update(a));
+      rt.spawn(copy, read(a), write(b));
+      auto last = rt.spawn([](view<const int, 1> v) { return v(0); }, read(b));
+      if (later) rt.spawn([&] { go_on.open(); });  // what needs the resource is ready later, perhaps
+      try {
+        last.get();
+      } catch (const error& e) {
+        return e.code();
+      }
+      return errc::cancelled;  // nothing was thrown
+    });
+    EXPECT_TRUE(body.wait_for(test::patience));
+    return body.get();
+  };
+  EXPECT_EQ(code_behind({.resources = {{"io", 1}}}), errc::would_deadlock);
+  EXPECT_EQ(code_behind({.resources = {{"licence", 1}}}), errc::cancelled);
+  EXPECT_EQ(code_behind({}), errc::cancelled);
+  EXPECT_EQ(code_behind({.resources = {{"io", 1}}}, true), errc::would_deadlock);
+  EXPECT_EQ(code_behind({}, true), errc::cancelled);
+  EXPECT_EQ(a.read()(0), 5) << "it ran once the body had ended";
+}
+
 }  // namespace

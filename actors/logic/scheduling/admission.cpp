@@ -4,6 +4,7 @@
 #include "actors/logic/scheduling/admission.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include <troupe/error.hpp>
 
@@ -62,6 +63,15 @@ bool admission::excludes(const task_record& holder, const task_record& other) co
   const std::vector<resource>&has = holder.extra->options.resources, &asks = other.extra->options.resources;
   const std::size_t devices = devices_.asked(asks);
   return (devices != 0 && holder.extra->devices.size() + devices > devices_.size()) || resources_.exceeds(has, asks);
+}
+
+void admission::add_excluded(const task_record& holder, std::vector<task_record*>& to) {
+  if (!(holder.marks & detail::mark_holds_resources)) return;
+  const auto look = [&](const entry& e) {
+    if (excludes(holder, *e.task)) to.push_back(e.task);
+    return false;  // it stays
+  };
+  for (line& l : lines_) l.tasks.take_first(std::numeric_limits<std::size_t>::max(), look, [](const entry&) {});
 }
 
 void admission::queue(task_record& t) {

@@ -58,6 +58,8 @@ class admission {
   }
   /// True if `holder` has something of this node without which `other`, which has not begun, cannot begin.
   bool excludes(const detail::task_record& holder, const detail::task_record& other) const;
+  /// Adds those among the tasks that wait for quantities which `holder` excludes.
+  void add_excluded(const detail::task_record& holder, std::vector<detail::task_record*>& to);
   void queue(detail::task_record& t);
   /// Nodes on which a task may run: this one, which others, and on which of these for now.
   struct eligible_nodes {
