@@ -12,6 +12,7 @@
 #include <troupe/runtime.hpp>
 
 #include "actors/execution/graph_nodes.hpp"
+#include "actors/logic/data/assembly.hpp"
 #include "actors/memory/internal_tasks.hpp"
 #include "actors/placement/placement.hpp"
 #include "actors/protocol/destruction.hpp"
@@ -78,6 +79,12 @@ std::string called(const std::vector<const task_record*>& calls, std::size_t i) 
   return "recorded call " + std::to_string(i + 1) + ", '" + name_of(*calls[i]) + "',";
 }
 
+std::size_t tiles_of(const access& x) {
+  std::size_t n = 0;
+  x.array->each_tile(logic::view_box(*x.where), [&](auto&&...) { ++n; });
+  return n;
+}
+
 // Returns why the executor cannot run the call as a part of a graph; empty if it can. Devices enqueue calls as they
 // are.
 std::string reason_against(const task_record& t, const executor_facts& f, const std::vector<executor_facts>& facts) {
@@ -92,14 +99,14 @@ std::string reason_against(const task_record& t, const executor_facts& f, const 
     const access& x = t.accesses[i];
     if (!x.array) continue;
     if (x.mode == access_mode::reduce) return "reduces into array '" + x.array->spec.name + "'";
-    if (x.where && x.mode != access_mode::read)
-      return "changes array '" + x.array->spec.name + "' otherwise than as one whole tile";
+    if (x.where && x.mode != access_mode::read && tiles_of(x) > 1)
+      return "changes several tiles of array '" + x.array->spec.name + "' at once";
   }
   return {};
 }
 
 constexpr char needed_on_devices[] =
-    "; on a device each call needs a body as text, and what it changes is whole tiles, one each";
+    "; on a device each call needs a body as text, and changes one tile of an array at most";
 
 /// Executors that can run all calls, and why others cannot. The join of a for_each is no call: nothing runs for it.
 class candidates {
@@ -159,14 +166,16 @@ void find_executors(recorded_graph& g, const recording& recorded, const std::vec
 
 // Notes how large the windows of a call are at most, the first of each call, the second, and so on.
 void measure_windows(recorded_graph& g, const std::vector<task_record*>& calls) {
+  std::vector<logic::piece> pieces;
   for (const task_record* t : calls) {
     std::size_t k = 0;
     for (int i = 0; i < t->access_count; ++i) {
       const access& x = t->accesses[i];
       if (!x.array || !x.where || x.mode != access_mode::read) continue;
       if (g.windows.size() == k) g.windows.push_back(0);
+      logic::pieces_of(*x.where, *x.array, pieces);
       const auto bytes = static_cast<std::uint64_t>(logic::view_box(*x.where).volume()) * x.array->spec.element;
-      g.windows[k] = std::max(g.windows[k], bytes);
+      if (!logic::is_in_place(*x.where, pieces)) g.windows[k] = std::max(g.windows[k], bytes);
       ++k;
     }
   }
@@ -198,7 +207,7 @@ void summarize(recorded_graph& g, recording& recorded) {
     if (!g.devices.empty())
       for (const touch& t : tiles) {
         x.tile = t.tile;
-        x.mode = t.what.mode;
+        x.mode = t.is_whole() || t.what.mode == access_mode::read ? t.what.mode : access_mode::update;
         g.tiles.push_back(x);
       }
     if (uniform && array->tile_count > 1) {

@@ -178,7 +178,7 @@ class group_actor final : public core_group,
   void open_run(graph_run&, const logic::executor_set& scope);
   void call_missing(graph_run&);
   bool is_to_leave(worker&, const graph_run&, bool owner);
-  void stand_aside(worker&);
+  void stand_aside(worker&, const graph_run&);
   void call_for_nodes(graph_run&);
   bool next_node(worker&, graph_run&, graph_run::hand&, std::uint32_t& node);
   bool look_for_node(worker&, graph_run&, graph_run::hand&, std::uint32_t& node, std::uint64_t limit);

@@ -153,14 +153,17 @@ bool group_actor::is_to_leave(worker& self, const graph_run& g, bool owner) {
     return false;
   }
   if (!owner) return true;
-  if (std::exchange(self.overtaken, true) || options_.facts.slots == 1) stand_aside(self);
+  if (std::exchange(self.overtaken, true) || options_.facts.slots == 1) stand_aside(self, g);
   return false;
 }
 
-// Lends this thread's slot to another one, until that has run something.
-void group_actor::stand_aside(worker& self) {
+// Lends this thread's slot to another one, until that has run something; not once the run is over.
+void group_actor::stand_aside(worker& self, const graph_run& g) {
+  const bool may = parking_.may_stand_aside(self.parking_state);
+  make_spares(parking_.spares_due());
+  if (!may) return;
   put_down(self);
-  make_spares(parking_.stand_aside(self.parking_state));
+  if (!g.is_over()) make_spares(parking_.stand_aside());
   self.show_slots(true);
   take_up(self);
 }

@@ -242,15 +242,21 @@ void parking::take_slots(thread& self, std::chrono::steady_clock::time_point unt
   carry_out();
 }
 
-int parking::stand_aside(thread& self) {
-  if (self.slots() != 1) return 0;
+bool parking::may_stand_aside(const thread& self) {
+  if (self.slots() != 1) return false;
+  std::lock_guard hold(lock_);
+  const bool may = book_.may_stand_aside();
+  carry_out();
+  return may;
+}
+
+int parking::stand_aside() {
   std::unique_lock hold(lock_);
   slot_wait mine;
   mine.granted = book_.stand_aside(reinterpret_cast<slots::ticket>(&mine));
   carry_out();
-  const int spares = take_spares();
   mine.go_on.wait(hold, [&] { return mine.granted; });
-  return spares;
+  return take_spares();
 }
 
 bool parking::borrow_slot() {

@@ -109,9 +109,11 @@ class parking {
   /// Has an idle thread get a slot, or a spare made, for work that is there: called when a body that `calm` was called
   /// for waits, see logic::slots. Returns as `give_slots`.
   int relieve();
-  /// Has another thread look for work first with the only slot of this one, whose body waits meanwhile; see
-  /// logic::slots. Returns as `give_slots`.
-  int stand_aside(thread&);
+  /// Returns true if another thread could look for work first with the only slot of this one; see logic::slots.
+  /// Afterwards spares may be due.
+  bool may_stand_aside(const thread&);
+  /// Has it do so, while this thread's body waits. Returns as `give_slots`.
+  int stand_aside();
   /// Lends a thread from outside the slot of a sleeper, which stays asleep meanwhile, or of a thread that has not woken
   /// up yet. False: there is none.
   bool borrow_slot();

@@ -49,9 +49,9 @@ class task_queue : public task_worth {
     float worth_ns = 0;       ///< what other threads would save by running these
     std::uint64_t since = 0;  ///< ticks when it took the first
     unsigned begun = 0;
-    bool open = true;          ///< false: no more is taken, so that what has ended is reported soon
-    bool is_compared = false;  ///< with what was predicted
-    bool moves_cost = true;    ///< see task_worth::worth_of
+    bool open = true;            ///< false: no more is taken, so that what has ended is reported soon
+    bool has_surprised = false;  ///< its tasks took far longer than predicted, which is known
+    bool moves_cost = true;      ///< see task_worth::worth_of
     void add(float predicted_ns) {
       ++tasks;
       ns += predicted_ns;

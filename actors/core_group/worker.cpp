@@ -80,8 +80,10 @@ inline worker::outcome worker::note_bodies(task_record& t, outcome o) {
   return o;
 }
 
-void worker::compare(float predicted_ns, float took_ns) {
-  if (is_surprise(predicted_ns, took_ns)) timed_.suspect();
+bool worker::compare(float predicted_ns, float took_ns) {
+  const bool surprise = is_surprise(predicted_ns, took_ns);
+  if (surprise) timed_.suspect();
+  return surprise;
 }
 
 bool worker::run(task_record& t) {

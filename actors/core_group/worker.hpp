@@ -59,8 +59,8 @@ class worker {
   /// succeeded, and the runtime has not given the task up meanwhile.
   bool run(task_record&);
   /// Notes how long the tasks that it has just run took, with what is done around them. Where that is far more than was
-  /// predicted the next ones are timed, all of them; see sampling::suspect.
-  void compare(float predicted_ns, float took_ns);
+  /// predicted, it returns true, and the next ones are timed, all of them; see sampling::suspect.
+  bool compare(float predicted_ns, float took_ns);
   /// Runs a node of a recorded graph; true if its body succeeded.
   bool run_node(graph_run&, std::uint32_t node);
   /// Returns the context of the innermost body; null outside bodies.

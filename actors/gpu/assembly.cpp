@@ -53,15 +53,13 @@ void gpu_memory::view_in_place(const task_record& t, int number, const logic::pi
 }
 
 // Puts together what a call of a graph reads, from tiles that are all there, in memory that calls before it have used:
-// the lane keeps them in order.
+// the lane keeps them in order. One piece of a tile is used where it is, as is all that the call changes.
 void gpu_memory::show_window(const task_record& call, int number, void* memory, int lane, gpu_context& to) {
   const access& x = call.accesses[number];
   array_core& a = *x.array;
   const box4 where = logic::view_box(*x.where);
-  const bool has_constant = logic::has_constant_border(*x.where);
-  pieces_.clear();
-  if (where.volume() != 0) logic::pieces_of(*x.where, a, pieces_);
-  if (pieces_.size() == 1 && pieces_[0].is_plain() && !has_constant)
+  logic::pieces_of(*x.where, a, pieces_);
+  if (logic::is_in_place(*x.where, pieces_))
     return view_in_place(call, number, pieces_[0], *cache_.find(a.id, pieces_[0].tile), to);
   raw_view v;
   v.name = a.spec.name.c_str();
@@ -70,7 +68,7 @@ void gpu_memory::show_window(const task_record& call, int number, void* memory, 
   set_box(v, *x.where, where);
   to.set_view(number, v);
   if (where.volume() == 0) return;
-  if (has_constant)
+  if (logic::has_constant_border(*x.where))
     device_->fill(lane, {memory, 0}, x.where->fill.data(), a.spec.element, static_cast<std::size_t>(where.volume()));
   to_gather_.clear();
   for (const logic::piece& p : pieces_) to_gather_.push_back(gathered(where, p, *cache_.find(a.id, p.tile)));

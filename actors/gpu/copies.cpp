@@ -100,7 +100,7 @@ void gpu_memory::show_call(const task_record& call, const gpu_job& j, gpu_contex
     const access& x = call.accesses[i];
     if (!x.array) continue;
     if (x.where)
-      show_window(call, i, j.windows->memory[window++], j.route.lane, to);
+      show_window(call, i, x.mode == access_mode::read ? j.windows->memory[window++] : nullptr, j.route.lane, to);
     else
       view_tile(x, i, *cache_.find(x.array->id, x.tile), to);
   }

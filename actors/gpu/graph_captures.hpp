@@ -21,7 +21,7 @@ class graph_captures {
  public:
   struct run {
     std::weak_ptr<recorded_graph> graph;
-    std::vector<void*> memory;
+    std::optional<std::vector<void*>> memory;  // none: no run has been launched
     std::optional<devices::capture_id> captured;
     std::uint64_t first_launch = 1, last_launch = 0;  // of what was captured
     std::shared_ptr<const std::vector<std::uint64_t>> calls;

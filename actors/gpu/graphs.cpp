@@ -65,13 +65,14 @@ void gpu_actor::launch_graph(job& j) {
   if (!same) {
     if (last.captured) device_->drop(*last.captured);
     last.captured.reset();
-    last.memory = std::move(memory);
+    last.memory.reset();
     for (const replay_node& n : graph->nodes)  // nothing may be compiled in between
       if (n.task->kind == task_kind::recorded) as_call(*n.task, [&] { (void)loaded(*n.task->kernel); });
   }
   j.launched = true;  // whatever happens from here on, what it writes is not what it was
   if (!same || !device_->facts().captures) {
     launch_nodes(*graph, j);
+    last.memory = std::move(memory);
     return;
   }
   if (!last.captured) {

@@ -1,6 +1,7 @@
 // What this file is for: what a task holds in a device's memory while it is there.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -35,7 +36,7 @@ bool gpu_memory::reserve(gpu_job& j) {
 }
 
 // Reserves memory for the windows of one call of a graph: they are put together one call after the other. Runs of the
-// graph use the same memory, so that their captures stay valid, and follow one another by what they write.
+// graph use the same memory, so that their captures stay valid: those that write anything follow one another.
 bool gpu_memory::reserve_windows(gpu_job& j) {
   const std::span<const std::uint64_t> sizes = windows_of(*j.task);
   if (sizes.empty()) return true;
@@ -52,8 +53,9 @@ bool gpu_memory::reserve_windows(gpu_job& j) {
     void* const memory = bytes != 0 ? allocate(lane_in, bytes) : nullptr;
     if (bytes != 0 && !memory) return false;
     w.memory.push_back(memory);
-    j.route.memory_ready = lanes_.promise(lane_in);
+    w.ready = lanes_.promise(lane_in);
   }
+  j.route.memory_ready = std::max(j.route.memory_ready, w.ready);
   for (auto one = windows_.begin(); one != windows_.end();) {
     const bool gone = one->second.graph.expired() && one->second.users == 0;
     if (gone) drop_windows(one->second);
@@ -154,7 +156,7 @@ void gpu_memory::let_go(gpu_job& j) {
   for (void* s : j.for_routine)
     if (device_) device_->deallocate(lane_in, s);
   j.for_routine.clear();
-  if (graph_windows* const w = std::exchange(j.windows, nullptr)) --w->users;
+  j.leave_windows();
   j.updates.clear();
 }
 

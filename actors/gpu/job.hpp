@@ -9,6 +9,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "actors/execution/run_context.hpp"
@@ -27,6 +28,7 @@ struct recorded_graph;
 struct graph_windows {
   std::weak_ptr<recorded_graph> graph;
   std::vector<void*> memory;  // null: nothing is read
+  devices::ticket ready = 0;  // of the lane of copies in: the memory can be used
   int users = 0;              // runs under way
 };
 
@@ -104,6 +106,9 @@ struct gpu_job {
     route.memory_ready = route.all_in = 0;
     route.launching = 0;
     launches = {};
+  }
+  void leave_windows() {
+    if (graph_windows* const w = std::exchange(windows, nullptr)) --w->users;
   }
 
   task_record* task = nullptr;  // null: an eviction

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/gpu/memory.hpp"
 
+#include <algorithm>
+
 #include "actors/execution/graph_run.hpp"
 #include "actors/gpu/boxes.hpp"
 #include "actors/logic/data/reduction.hpp"
@@ -22,9 +24,15 @@ box4 box_of(const access& x) {
 
 void gpu_memory::use(devices::accelerator* device) { device_ = device; }
 
+namespace {
+const recorded_graph* graph_of(const task_record& run) {
+  return static_cast<const recorded_graph*>(run.extra->payload.get());
+}
+}  // namespace
+
 std::span<const std::uint64_t> gpu_memory::windows_of(const task_record& t) {
   if (t.kind != task_kind::graph_run) return {};
-  return static_cast<const recorded_graph*>(t.extra->payload.get())->windows;
+  return graph_of(t)->windows;
 }
 
 namespace {
@@ -48,21 +56,19 @@ void gpu_memory::drop_windows(graph_windows& w) {
   w.memory.clear();
 }
 
-// Gives back the memory for windows of graphs that do not run; false: there is none.
+// Gives back the memory for windows of a graph that does not run; false: there is none.
 bool gpu_memory::drop_idle_windows() {
-  bool any = false;
-  for (auto& [graph, w] : windows_) {
-    if (w.users != 0 || w.memory.empty()) continue;
-    drop_windows(w);
-    any = true;
-  }
-  return any;
+  const auto idle =
+      std::ranges::find_if(windows_, [](const auto& w) { return w.second.users == 0 && !w.second.memory.empty(); });
+  if (idle == windows_.end()) return false;
+  drop_windows(idle->second);
+  return true;
 }
 
 // Null: no room.
 void* gpu_memory::allocate(int lane, std::size_t bytes) {
   void* memory = device_->allocate(lane, bytes);
-  if (!memory && drop_idle_windows()) memory = device_->allocate(lane, bytes);
+  while (!memory && drop_idle_windows()) memory = device_->allocate(lane, bytes);
   if (!memory) return nullptr;
   const std::uint64_t used = device_->memory_used();
   fills_up_ = used > device_->facts().memory_bytes / 2;
@@ -90,7 +96,10 @@ replica* gpu_memory::victim(const logic::lookahead_queue& o) {
 
 std::uint64_t gpu_memory::missing_bytes(const task_record& t) {
   std::uint64_t bytes = 0;
-  for (const std::uint64_t w : windows_of(t)) bytes += w;
+  const auto windows = windows_of(t);
+  const auto known = windows.empty() ? windows_.end() : windows_.find(graph_of(t));
+  for (std::size_t k = known == windows_.end() ? 0 : known->second.memory.size(); k < windows.size(); ++k)
+    bytes += windows[k];
   for (int i = 0; i < t.access_count; ++i) {
     const access& x = t.accesses[i];
     if (!x.array || (!x.where && cache_.find(x.array->id, x.tile))) continue;

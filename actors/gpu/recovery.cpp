@@ -24,6 +24,7 @@ task_record* gpu_actor::end_failed_job(job& j, const std::exception_ptr& why) {
   for (const job::part& p : j.parts)
     if (p.staged) j.buffers.give_back(p.staged);
   j.parts.clear();
+  j.leave_windows();
   j.for_routine.clear();
   j.updates.clear();
   const std::uint64_t begin = j.begin;

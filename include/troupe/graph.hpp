@@ -51,11 +51,11 @@ class recorder : public array_maker<recorder>, public submitter<recorder> {
 /// `error(no_executor)`. Priorities of recorded calls are ignored, those of runs are not.
 ///
 /// Devices: each call, and each chunk of a `for_each`, must have a body as text, and what it changes of an array must
-/// be exactly one tile: no part of a tile, not several, no reduction. Errors name the call that breaks this. What it
-/// reads may be any box, as a window with its border: it is put together there before the call, from whole tiles, all
-/// of which the run holds. A device enqueues the calls in program order. If its vendor has graphs (CUDA, HIP, sim), the
-/// second run on the same memory is captured, and each later one is a single call of the vendor's, whatever the number
-/// of kernels.
+/// lie in one tile; no reductions. Errors name the call that breaks this. What a call reads may be any box, as a window
+/// with its border: it is put together before the call. A run has whole tiles there: of those that it changes or reads
+/// in part all must have been written before. A device enqueues the calls in program order. If its vendor has graphs
+/// (CUDA, HIP, sim), the second run on the same memory is captured, and each later one is a single call of the
+/// vendor's, whatever the number of kernels.
 ///
 /// Nodes: a call with a scope of other nodes only (`scope::at("b")`) makes the graph one *over several nodes*. Each
 /// node has a part, whose calls run on its core groups; a run sends each part one message, and what its calls need of

@@ -79,6 +79,10 @@ void pieces_of(const detail::region& r, const detail::array_core& a, std::vector
   }
 }
 
+bool is_in_place(const detail::region& r, std::span<const piece> all) {
+  return all.size() == 1 && all[0].is_plain() && !has_constant_border(r);
+}
+
 bool has_constant_border(const detail::region& r) {
   return r.edge == border::fill && !box4{r.limit_lo, r.limit_hi}.contains(box4{r.lo, r.hi});
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "actors/logic/data/array_core.hpp"
@@ -29,6 +30,9 @@ struct piece {
 /// Replaces `out` by the pieces of a view of the region; elements that the border fills with a constant are in none of
 /// them.
 void pieces_of(const detail::region&, const detail::array_core&, std::vector<piece>& out);
+
+/// True if the pieces of a view of the region are one piece of a tile, which can be used where it is.
+bool is_in_place(const detail::region&, std::span<const piece>);
 
 /// True if some of the view lies beyond the limits and must hold the border's constant.
 bool has_constant_border(const detail::region&);

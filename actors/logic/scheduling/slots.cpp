@@ -144,20 +144,23 @@ void slots::relieve() {
   }
 }
 
-bool slots::stand_aside(ticket body) {
-  if (closed_ || !line_.empty() || free_ < 0) return true;
+bool slots::may_stand_aside() {
+  if (closed_ || !line_.empty() || free_ < 0 || !called_.empty()) return false;
   if (!asleep_.empty()) {
     call(asleep_.back());
-    return true;
+    return false;
   }
-  if (idle_.empty()) {
-    if (coming_ == 0 && spares_ < spares_max_) {
-      ++coming_;
-      ++spares_;
-      ++effects_.spares;
-    }
-    return true;
+  if (!idle_.empty()) return true;
+  if (coming_ == 0 && spares_ < spares_max_) {
+    ++coming_;
+    ++spares_;
+    ++effects_.spares;
   }
+  return false;
+}
+
+bool slots::stand_aside(ticket body) {
+  if (!may_stand_aside()) return true;
   line_.push_back({1, 0, nullptr, body});
   rouse(take_idle(), {nullptr, 1, true});
   return false;

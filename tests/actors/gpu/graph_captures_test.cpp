@@ -22,8 +22,8 @@ struct captures_test : testing::Test {
 
 TEST_F(captures_test, are_those_of_the_last_run_of_the_same_graph) {
   const auto g = std::make_shared<recorded_graph>(), h = std::make_shared<recorded_graph>();
-  run(g).memory = {this};
-  EXPECT_TRUE(run(h).memory.empty());
+  run(g).memory = std::vector<void*>{this};
+  EXPECT_FALSE(run(h).memory);
   EXPECT_EQ(run(g).memory, std::vector<void*>{this});
   EXPECT_EQ(all.size(), 2u);
 }

@@ -92,7 +92,7 @@ TEST_P(gpu_graphs, say_which_call_keeps_them_from_a_device) {
   });
   e = error_of([&] { rt_->run(here(), boxes); });
   ASSERT_TRUE(e);
-  EXPECT_TRUE(e->says("recorded call 3, 'thirds', changes array '" + a.name() + "'")) << e->text;
+  EXPECT_TRUE(e->says("recorded call 4, 'thirds', changes several tiles of array '" + a.name() + "'")) << e->text;
 }
 
 TEST_P(gpu_graphs, say_which_call_no_executor_can_run) {
@@ -106,7 +106,8 @@ TEST_P(gpu_graphs, say_which_call_no_executor_can_run) {
   ASSERT_TRUE(e);
   EXPECT_EQ(e->code, errc::no_executor);
   EXPECT_TRUE(e->says("cpu:0: recorded call 1, 'all of it', has another scope")) << e->text;
-  EXPECT_TRUE(e->says(std::string(GetParam()) + ": recorded call 1, 'all of it', changes array")) << e->text;
+  EXPECT_TRUE(e->says(std::string(GetParam()) + ": recorded call 1, 'all of it', changes several tiles of array"))
+      << e->text;
 }
 
 // On cores its body throws, on devices its text does not compile: the call, the graph and the place are told alike.

@@ -134,7 +134,12 @@ void compare_runs(std::mt19937& random, const std::string& device, const char* n
   const index_t height = pick(1, 18), width = pick(1, 18);
   const tile_shape<2> shape = tiles(pick(3, 12), pick(3, 12));
   const int ry = pick(0, 3), rx = pick(0, 3), border = pick(0, 4), steps = pick(1, 2);
-  const auto space = grid(height, width).chunks(shape.size[0], shape.size[1]);
+  // Chunks are tiles, or lie in one each.
+  const auto part_of = [&](index_t n) {
+    const index_t parts = pick(1, 3);
+    return n % parts == 0 ? n / parts : n;
+  };
+  const auto space = grid(height, width).chunks(part_of(shape.size[0]), part_of(shape.size[1]));
   options o;
   o.threads = 2;
   o.devices = {{device}};
@@ -409,6 +414,33 @@ TEST_F(gpu_runs_with_windows, need_room_for_the_windows_of_one_call) {
   start(tiles_there + 2 * window_there);
   EXPECT_NO_THROW(rt_->run(g_).get());
   EXPECT_EQ(a_.read()(5, 5), 81u);
+}
+
+// One part of a tile is changed where it is.
+TEST(gpu_runs_of_parts, leave_the_rest_of_their_tiles) {
+  options o;
+  o.threads = 1;
+  o.devices = {{"sim:0"}};
+  runtime rt(o);
+  const auto a = rt.filled<std::uint32_t>({8, 8}, tiles(8, 8), 1), b = rt.array<std::uint32_t>({16, 16}, tiles(8, 8));
+  const graph g = rt.record([&](recorder& r) {
+    r.spawn(blur, read(a.sub(box<2>{{1, 1}, {7, 7}})), write(b.sub(box<2>{{3, 3}, {5, 5}})), 0, 0);
+  });
+  try {
+    rt.run({.where = scope::executor("sim:0")}, g).get();
+    FAIL() << "the run has the whole tile, of which nobody wrote the rest";
+  } catch (const error& e) {
+    EXPECT_NE(std::string(e.what()).find("nobody wrote all of [0,8) x [0,8)"), std::string::npos) << e.what();
+  }
+  {
+    auto v = b.sub(box<2>{{0, 0}, {8, 8}}).write();
+    for (index_t y = 0; y < 8; ++y)
+      for (index_t x = 0; x < 8; ++x) v(y, x) = 7;
+  }
+  for (int i = 0; i < 3; ++i) rt.run({.where = scope::executor("sim:0")}, g).get();
+  const auto v = b.sub(box<2>{{0, 0}, {8, 8}}).read();
+  for (index_t y = 0; y < 8; ++y)
+    for (index_t x = 0; x < 8; ++x) EXPECT_EQ(v(y, x), y >= 3 && y < 5 && x >= 3 && x < 5 ? 1u : 7u) << y << ", " << x;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <troupe/troupe.hpp>
@@ -118,6 +119,29 @@ TEST_F(gpu_faults, a_lost_device_comes_back_and_tasks_with_data_on_the_host_are_
   EXPECT_EQ(exact + gone, 30);
 }
 
+// A run of a graph that reads windows, of data that is at home as well: in the first run, and in one that is one call.
+TEST_F(gpu_faults, a_run_with_windows_is_placed_again) {
+  constexpr auto add_three = kernel<in<word, 1>, out<word, 1>>("add_three")
+                                 .on(gpu, source{R"(
+GPU_KERNEL void add_three(GPU_IN(unsigned, a), GPU_OUT(unsigned, b)) {
+  const long i = GPU_LO(b, 0) + GPU_GLOBAL_ID(0);
+  if (i < GPU_HI(b, 0)) GPU_AT1(b, i) = GPU_AT1(a, i - 1) + GPU_AT1(a, i) + GPU_AT1(a, i + 1);
+})",
+                                                 "add_three"});
+  for (const auto& [call, nth] : {std::pair{"LaunchKernel", 3}, std::pair{"GraphLaunch", 1}}) {
+    configure({broken(call, nth)});
+    runtime rt(with_sims(1));
+    const auto a = rt.filled<word>({100}, tiles(30), 1);
+    const auto b = rt.array<word>({100}, tiles(30));
+    for (int graphs = 0; graphs < 2; ++graphs) {
+      const graph g = rt.record(
+          [&](recorder& r) { r.for_each(grid(100).chunks(30), add_three, read(a, window(1).wrap()), write(b)); });
+      for (int i = 0; i < 4; ++i) rt.run(on("sim:0"), g).get();
+      EXPECT_EQ(contents(b), std::vector<word>(100, 3)) << call;
+    }
+  }
+}
+
 TEST_F(gpu_faults, what_only_the_device_had_is_data_lost_naming_array_and_task) {
   configure({broken("LaunchKernel", 2)});
   runtime rt(with_sims(1));
@@ -146,7 +170,9 @@ TEST_F(gpu_faults, lost_tiles_are_written_anew_by_whatever_covers_them) {
     runtime rt(with_sims(1));
     auto a = rt.filled<word>({400}, tiles(100), 1, "state"), b = rt.filled<word>({100}, tiles(100), 1);
     rt.for_each(on("sim:0"), grid(400).chunks(100), stir, update(a), word{2}).get();
-    EXPECT_EQ(code_of([&] { rt.spawn(on("sim:0"), stir, update(a.sub({{0}, {100}})), word{2}).get(); }),
+    EXPECT_EQ(code_of([&] {
+                rt.spawn(on("sim:0"), stir, update(a.sub({{0}, {100}})), word{2}).get();
+              }),
               errc::data_lost)
         << last_text;
     ASSERT_EQ(cause_of([&] { contents(a); }), errc::data_lost) << last_text;

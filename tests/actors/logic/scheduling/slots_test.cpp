@@ -275,6 +275,7 @@ TEST(slots, of_a_body_that_stands_aside_go_to_an_idle_thread_and_back) {
   const slots::seat spare = s.add(true);
   s.arrive(spare, 0);
   EXPECT_EQ(s.state_of(spare), thread_state::idle);
+  EXPECT_TRUE(s.may_stand_aside());
   EXPECT_FALSE(s.stand_aside(7));
   EXPECT_EQ(roused(s), std::vector{spare});
   EXPECT_EQ(s.take_duty(spare), (slots::duty{nullptr, 1, true}));
@@ -296,6 +297,8 @@ TEST(slots, of_a_body_that_stands_aside_stay_where_another_thread_can_look) {
   s.arrive(other, 1);
   EXPECT_TRUE(s.stand_aside(7)) << "that one has a slot of its own";
   EXPECT_EQ(roused(s), std::vector{other});
+  EXPECT_FALSE(s.may_stand_aside());
+  EXPECT_TRUE(roused(s).empty()) << "it is on its way";
   EXPECT_FALSE(s.take(8, 2)) << "two, of which none is free";
   EXPECT_TRUE(s.stand_aside(9)) << "others are in line";
 }
