@@ -39,8 +39,8 @@ void group_actor::leave_to_others(worker& self, const task_queue::sums& taken) {
 }
 
 // True if the tasks that a thread has taken take far longer than predicted: it is to report those that have ended, so
-// that this is known, here and to the owner of a task from another node. The shortest are mostly not timed; the clock is
-// looked at after the first and the second of several, and after each four.
+// that this is known, here and to the owner of a task from another node. The shortest are mostly not timed; the clock
+// is looked at after the first and the second of several, and after each four.
 bool group_actor::takes_long(const task_record& t, const task_queue::share& mine) const {
   if (t.measured_ns > task_queue::batch_ns) return true;
   if (mine.tasks == 1 || (mine.begun > 2 && mine.begun % 4 != 0)) return false;

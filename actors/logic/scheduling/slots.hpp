@@ -89,11 +89,11 @@ class slots {
   /// ended must not keep others from beginning: unless other threads have all slots, an idle thread gets one, or a
   /// spare is created, whatever the limit. That slot is missing then, as with `take_missing`.
   void relieve();
-  /// Returns true if an idle thread can look for work with the slot of a body that has one. Else a thread with a slot of
-  /// its own is called, unless one comes, or a spare is created for the next time, within the limit.
+  /// Returns true if an idle thread can look for work with the slot of a body that has one. Else a thread with a slot
+  /// of its own is called, unless one comes, or a spare is created for the next time, within the limit.
   bool may_stand_aside();
-  /// Has an idle thread do so: it leaves the slot to the line once it has run something. False: the body waits until its
-  /// ticket is granted. True: it goes on, as there is no such thread any more.
+  /// Has an idle thread do so: it leaves the slot to the line once it has run something. False: the body waits until
+  /// its ticket is granted. True: it goes on, as there is no such thread any more.
   bool stand_aside(ticket);
 
   // ---- tasks --------------------------------------------------------------------------------------------------------
