@@ -124,7 +124,9 @@ class accelerator {
   /// Within this device's memory; no overlap.
   virtual void copy(int lane, device_pointer to, const strides&, device_pointer from, const strides&,
                     const std::array<index_t, rank_max>& count, std::size_t element) = 0;
-  /// `count` elements of at most 16 bytes, contiguous, all equal to the bytes at `value` (read at once).
+  /// Bytes of an element that `fill` takes: those of a border's constant.
+  static constexpr std::size_t fill_max = 32;
+  /// `count` elements of 1 to `fill_max` bytes, contiguous, all equal to the bytes at `value` (read at once).
   virtual void fill(int lane, device_pointer to, const std::byte* value, std::size_t element, std::size_t count) = 0;
 
   // ---- other devices ------------------------------------------------------------------------------------------------

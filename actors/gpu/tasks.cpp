@@ -415,7 +415,9 @@ void gpu_actor::give_back(task_record& t) {
 void gpu_actor::complain_no_room(const job& j) const {
   throw error(errc::out_of_memory,
               options_.facts.name + ": the task needs " + std::to_string(gpu_memory::bytes_of(*j.task)) +
-                  " bytes at once, the device has " + std::to_string(memory_.bytes()) + "; use smaller tiles");
+                  " bytes at once, the device has " + std::to_string(memory_.bytes()) +
+                  (j.task->kind == task_kind::graph_run ? "; the run of a graph has all of its tiles there"
+                                                        : "; use smaller tiles"));
 }
 
 // A kernel that has been compiled, on tiles that are there: no copies, no code of the user's.

@@ -121,10 +121,10 @@ class gpu_accelerator final : public accelerator {
 
   void fill(int l, device_pointer to, const std::byte* value, std::size_t element, std::size_t count) override {
     auto& in = enter(l);
-    if (element == 0 || element > 16) bad("fill: an element has 1 to 16 bytes, not " + std::to_string(element));
+    if (element == 0 || element > fill_max) bad("fill: an element has 1 to 32 bytes, not " + std::to_string(element));
     if (count == 0) return;
     auto* p = static_cast<std::byte*>(address(to));
-    const bool in_words = element % 4 == 0 && reinterpret_cast<std::uintptr_t>(p) % 4 == 0;
+    const bool in_words = element <= 16 && element % 4 == 0 && reinterpret_cast<std::uintptr_t>(p) % 4 == 0;
     if (fill_ && in_words && !is_one_byte(value, element)) return fill_words(l, p, value, element, element * count / 4);
     fill_by_copies(in.stream(), p, value, element, count, checker());
   }

@@ -16,7 +16,7 @@ void enqueue_copy_out(cl_command_queue, std::byte* to, const strides&, device_po
                       const counts&, std::size_t element, code_check&);
 void enqueue_copy(cl_command_queue, device_pointer to, const strides&, device_pointer from, const strides&,
                   const counts&, std::size_t element, code_check&);
-/// Elements of 1 to 16 bytes.
+/// Elements of 1 to 32 bytes.
 void enqueue_fill(cl_command_queue, device_pointer to, const std::byte* value, std::size_t element, std::size_t count,
                   code_check&);
 

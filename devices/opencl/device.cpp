@@ -130,7 +130,7 @@ class opencl_accelerator final : public accelerator {
   }
   void fill(int l, device_pointer to, const std::byte* value, std::size_t element, std::size_t count) override {
     auto& in = enter(l);
-    if (element == 0 || element > 16) bad("fill: an element has 1 to 16 bytes, not " + std::to_string(element));
+    if (element == 0 || element > fill_max) bad("fill: an element has 1 to 32 bytes, not " + std::to_string(element));
     enqueue_fill(in.queue(), to, value, element, count, check_);
   }
 

@@ -132,7 +132,8 @@ struct options {
   int spare_threads_max = 256;
   /// Lets a thread that waits without a limit for a task's future run that task itself, if the task is ready, no worker
   /// has taken it and a worker sleeps, whose slot the thread borrows meanwhile: never more bodies at once than workers.
-  /// Saves two thread switches. Off: bodies run on the workers' own threads only.
+  /// Saves two thread switches. Off: bodies run on the workers' own threads only, so that one that ends its thread
+  /// (pthread_exit) ends no thread of the program.
   bool waiting_thread_helps = true;
   /// Limit of placement decisions that are kept for `explain`; older ones are forgotten.
   std::size_t decisions_kept = 4096;

@@ -206,10 +206,10 @@ TEST_P(conformance, copies_strided_boxes_within_one_block) {
 
 TEST_P(conformance, fills_with_elements_of_every_size) {
   const auto a = open();
-  const std::size_t total = 20000;
+  const std::size_t total = 40000;
   const block on(*a, total);
   std::mt19937 random(6);
-  for (std::size_t element = 1; element <= 16; ++element)
+  for (std::size_t element = 1; element <= troupe::devices::accelerator::fill_max; ++element)
     for (const std::size_t count : {0, 1, 2, 7, 64, 1000})
       for (const std::size_t offset : {std::size_t{0}, element, std::size_t{256}, std::size_t{13}}) {
         bytes expected = noise(total, random());

@@ -43,7 +43,7 @@ TEST_P(conformance, wrong_calls_are_refused) {
   EXPECT_EQ(thrown([&] { a->wait(0, 1, 1); }), code(errc::bad_argument)) << "nobody recorded that ticket";
   EXPECT_EQ(thrown([&] { a->wait(0, 5, 0); }), code(errc::bad_argument));
   const block on(*a, 256);
-  EXPECT_EQ(thrown([&] { fill(*a, 0, on.at(), std::array<char, 17>{}, 1); }), code(errc::bad_argument));
+  EXPECT_EQ(thrown([&] { fill(*a, 0, on.at(), std::array<char, 33>{}, 1); }), code(errc::bad_argument));
   fill(*a, 0, on.at(), 5, 64);
   EXPECT_EQ(content<int>(*a, on.at(), 64), std::vector<int>(64, 5)) << "the device goes on";
 }

@@ -253,7 +253,11 @@ void assignment::finished(task_record& t) {
   if (!(t.measured_ns > 0)) return;
   work_.note_measured(t);
   if ((t.marks & detail::mark_early) && detail::is_sealed(t)) return;
-  if (t.measured_ns > surprise_factor * t.predicted_ns) note_surprise(t.executor, t.measured_ns);
+  if (t.measured_ns > surprise_factor * t.predicted_ns) {
+    note_surprise(t.executor, t.measured_ns);
+    learned_.suspect();
+    learned_.confirm();
+  }
   const device_kind kind = facts_[t.executor].kind;
   run_time& m = model_of(t, kind);
   if (m.seen() < samples_before_thinning || learned_.next()) learn(m, *t.kernel, bytes_of(t), kind, t.measured_ns);

@@ -43,7 +43,11 @@ constexpr auto look_until_told =
       if (how == 2) is_told.wait(false);
       ++to(to.lo(0));
     });
-const offer offered{put_there, look_long, put_time, look_as_told, look_until_told};
+constexpr auto take = kernel<inout<int, 1>, long>("unmeasured.take").on(cpu, [](view<int, 1> to, long ms) {
+  if (ms != 0) std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+  ++to(to.lo(0));
+});
+const offer offered{put_there, look_long, put_time, look_as_told, look_until_told, take};
 
 TEST(nodes_unmeasured, tasks_of_an_unmeasured_kernel_do_not_all_go_where_their_data_is) {
   several_nodes n(2, 1);
@@ -97,6 +101,27 @@ TEST(nodes_unmeasured, tasks_that_were_sent_are_taken_back_when_they_take_much_l
   std::uint64_t most = 0;
   for (int tries = 0; tries < 3 && most < 8; ++tries) most = std::max(most, taken_back());
   EXPECT_GE(most, 8u);
+}
+
+// A kernel of which thousands of runs took nothing is known to take long after some runs, though of the short ones one
+// in eight is learned only.
+TEST(nodes_unmeasured, tasks_are_shared_soon_after_they_have_begun_to_take_long) {
+  several_nodes n(2, 1);
+  constexpr index_t count = 22;
+  const auto results = n.a.filled<int>({count}, tiles(1), 0);
+  const auto round = [&](long ms) {
+    for (index_t i = 0; i < count; ++i)
+      n.a.spawn(task_options{.where = scope::at("b") | scope::at("c")}, take, update(results.sub(box<1>{{i}, {i + 1}})),
+                ms);
+    n.a.wait_all();
+  };
+  for (int i = 0; i < 60; ++i) round(0);
+  const std::uint64_t on_b = tasks_of(n.a, "b"), on_c = tasks_of(n.a, "c");
+  for (int i = 0; i < 2; ++i) round(20);
+  EXPECT_GE(tasks_of(n.a, "b") - on_b, 10u);
+  EXPECT_GE(tasks_of(n.a, "c") - on_c, 10u);
+  const auto v = results.read();
+  for (index_t i = 0; i < count; ++i) ASSERT_EQ(v(i), 62);
 }
 
 // The thread of the node has taken up to thirty-two tasks together, as they used to take nothing, and tells their ends
