@@ -187,6 +187,7 @@ void group_actor::run_nodes(worker& self, graph_run& g, graph_run::hand& mine, b
   mine.outer = std::exchange(self.hands, &mine);
   mine.looks = &self.parking_state.looks;
   const float worth = wake_worth_ticks();  // once: a node may take less than to work it out
+  if (owner) self.overtaken = false;
   for (std::uint32_t node;;) {
     if (next_node(self, g, mine, node)) {
       bool fine = false;

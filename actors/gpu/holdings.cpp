@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "actors/execution/graph_run.hpp"
@@ -38,6 +37,7 @@ bool gpu_memory::reserve(gpu_job& j) {
 // Reserves memory for the windows of one call of a graph: they are put together one call after the other. Runs of the
 // graph use the same memory, so that their captures stay valid: those that write anything follow one another.
 bool gpu_memory::reserve_windows(gpu_job& j) {
+  if (j.task->kind == task_kind::graph_run) forget_old_windows();
   const std::span<const std::uint64_t> sizes = windows_of(*j.task);
   if (sizes.empty()) return true;
   const auto graph = std::static_pointer_cast<recorded_graph>(j.task->extra->payload);
@@ -56,11 +56,6 @@ bool gpu_memory::reserve_windows(gpu_job& j) {
     w.ready = lanes_.promise(lane_in);
   }
   j.route.memory_ready = std::max(j.route.memory_ready, w.ready);
-  for (auto one = windows_.begin(); one != windows_.end();) {
-    const bool gone = one->second.graph.expired() && one->second.users == 0;
-    if (gone) drop_windows(one->second);
-    one = gone ? windows_.erase(one) : std::next(one);
-  }
   return true;
 }
 

@@ -4,6 +4,7 @@
 #include "actors/gpu/memory.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "actors/execution/graph_run.hpp"
 #include "actors/gpu/boxes.hpp"
@@ -54,6 +55,15 @@ void gpu_memory::drop_windows(graph_windows& w) {
   for (void* memory : w.memory)
     if (memory && device_) device_->deallocate(lane_in, memory);
   w.memory.clear();
+}
+
+// Gives back the memory for windows of graphs that are gone.
+void gpu_memory::forget_old_windows() {
+  for (auto one = windows_.begin(); one != windows_.end();) {
+    const bool gone = one->second.graph.expired() && one->second.users == 0;
+    if (gone) drop_windows(one->second);
+    one = gone ? windows_.erase(one) : std::next(one);
+  }
 }
 
 // Gives back the memory for windows of a graph that does not run; false: there is none.

@@ -147,6 +147,7 @@ class gpu_memory {
   bool reserve_windows(gpu_job&);
   void drop_windows(graph_windows&);
   bool drop_idle_windows();
+  void forget_old_windows();
   bool reserve_sources(gpu_job&, const access&, gpu_job::part&);
   void await_in(gpu_job&, devices::ticket until) const;
   void bring_in(const gpu_job&, logic::replica&);

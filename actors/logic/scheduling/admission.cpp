@@ -4,7 +4,6 @@
 #include "actors/logic/scheduling/admission.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include <troupe/error.hpp>
 
@@ -60,9 +59,14 @@ bool admission::excludes(const task_record& holder, const task_record& other) co
   if (!nodes_.empty() || !(holder.marks & detail::mark_holds_resources) || holder.extra->holds_at != detail::holds_here)
     return false;
   if (!concerns(other) || (other.marks & detail::mark_holds_resources) || is_over(other)) return false;
-  const std::vector<resource>&has = holder.extra->options.resources, &asks = other.extra->options.resources;
+  return excludes(holder, other.extra->options.resources);
+}
+
+// True if what `holder` has of this node leaves too little for such a request, whatever others have.
+bool admission::excludes(const task_record& holder, const std::vector<resource>& asks) const {
   const std::size_t devices = devices_.asked(asks);
-  return (devices != 0 && holder.extra->devices.size() + devices > devices_.size()) || resources_.exceeds(has, asks);
+  return (devices != 0 && holder.extra->devices.size() + devices > devices_.size()) ||
+         resources_.exceeds(holder.extra->options.resources, asks);
 }
 
 void admission::add_excluded(const task_record& holder, std::vector<task_record*>& to) {
@@ -71,7 +75,8 @@ void admission::add_excluded(const task_record& holder, std::vector<task_record*
     if (excludes(holder, *e.task)) to.push_back(e.task);
     return false;  // it stays
   };
-  for (line& l : lines_) l.tasks.take_first(std::numeric_limits<std::size_t>::max(), look, [](const entry&) {});
+  for (line& l : lines_)
+    if (excludes(holder, l.asks)) l.tasks.take_first(excluded_max, look, [](const entry&) {});
 }
 
 void admission::queue(task_record& t) {

@@ -58,7 +58,7 @@ class admission {
   }
   /// True if `holder` has something of this node without which `other`, which has not begun, cannot begin.
   bool excludes(const detail::task_record& holder, const detail::task_record& other) const;
-  /// Adds those among the tasks that wait for quantities which `holder` excludes.
+  /// Adds those among the first tasks of each line that `holder` excludes.
   void add_excluded(const detail::task_record& holder, std::vector<detail::task_record*>& to);
   void queue(detail::task_record& t);
   /// Nodes on which a task may run: this one, which others, and on which of these for now.
@@ -146,6 +146,7 @@ class admission {
   }
   eligible_nodes narrowed(const detail::task_record&, eligible_nodes) const;
   using bring_bytes = std::function<std::uint64_t(const held_device&)>;
+  bool excludes(const detail::task_record& holder, const std::vector<resource>& asks) const;
   void begin_round();
   bool take(detail::task_record&, const eligible_nodes&, std::uint64_t now, std::uint64_t lasts, const bring_bytes&);
   bool take_somewhere(detail::task_record&, const eligible_nodes&, std::uint64_t now, std::uint64_t lasts);
@@ -174,6 +175,8 @@ class admission {
   };
   // Number of tasks that are searched for cancelled ones in a line whose first task waits.
   static constexpr std::size_t swept_max = 256;
+  // Number of tasks of a line that are looked at for one that waits for what comes after them.
+  static constexpr std::size_t excluded_max = 1024;
   // Number of lines that are kept when they are empty.
   static constexpr std::size_t lines_kept = 32;
 

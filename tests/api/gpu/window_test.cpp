@@ -125,7 +125,7 @@ TEST_P(gpu_random_windows, are_as_on_cores) {
 INSTANTIATE_TEST_SUITE_P(seeds, gpu_random_windows, testing::Range(0u, 25u));
 
 // Steps back and forth between two arrays, recorded: on cores, and on a device, where windows are put together between
-// the kernels of a run, which is one call from the third run on.
+// the kernels of a run, which is one call from the second run on.
 template <class T>
 void compare_runs(std::mt19937& random, const std::string& device, const char* name) {
   const auto pick = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(random); };
@@ -388,7 +388,7 @@ class gpu_runs_with_windows : public testing::Test {
   graph g_;
 };
 
-TEST_F(gpu_runs_with_windows, are_one_call_from_the_third_on_and_move_nothing) {
+TEST_F(gpu_runs_with_windows, are_one_call_from_the_second_on_and_move_nothing) {
   start(0);
   rt_->run(g_).get();
   const std::uint64_t before = moved(*rt_, "sim:0");
