@@ -217,27 +217,37 @@ TEST(starvation, of_the_card_that_has_the_data_does_not_happen) {
   }
 }
 
-struct recorded_calls {
-  graph what;
-  int count;
-};
+// A run of calls of 100 us in four chains. None ends before it may; those that have ended are counted.
+struct long_run {
+  static constexpr int calls = 2000;
+  array<int, 1> x;
+  std::atomic<int> ended{0};
+  std::atomic<bool> has_begun{false}, may{false};
+  graph g;
 
-// Calls of a run, in four chains. None ends before it may; those that have ended are counted.
-recorded_calls four_chains(runtime& rt, const array<int, 1>& x, std::atomic<int>& ended, const std::atomic<bool>& may) {
-  constexpr int calls = 2000;
-  return {rt.record([&](recorder& r) {
-            for (index_t i = 0; i < calls; ++i)
-              r.spawn(
-                  [&](view<int, 1> v) {
-                    while (!may) std::this_thread::yield();
-                    work(100us);
-                    ++v(v.lo(0));
-                    ++ended;
-                  },
-                  update(x.sub(box<1>{{i % 4}, {i % 4 + 1}})));
-          }),
-          calls};
-}
+  explicit long_run(runtime& rt) : x(rt.filled<int>({4}, tiles(1), 0)) {
+    g = rt.record([this](recorder& r) {
+      for (index_t i = 0; i < calls; ++i)
+        r.spawn(
+            [this](view<int, 1> v) {
+              has_begun = true;
+              while (!may) std::this_thread::yield();
+              work(100us);
+              ++v(v.lo(0));
+              ++ended;
+            },
+            update(x.sub(box<1>{{i % 4}, {i % 4 + 1}})));
+    });
+  }
+  // Begins a run, none of whose calls may end yet.
+  future<void> begin(runtime& rt) {
+    ended = 0;
+    has_begun = may = false;
+    auto run = rt.run({.priority = -5}, g);
+    while (!has_begun) std::this_thread::yield();
+    return run;
+  }
+};
 
 TEST(starvation, of_a_task_of_a_higher_priority_by_a_run_of_a_graph_does_not_happen) {
   for (const int threads : {1, 2, 4})
@@ -248,21 +258,16 @@ TEST(starvation, of_a_task_of_a_higher_priority_by_a_run_of_a_graph_does_not_hap
       o.threads = threads;
       o.core_groups = groups;
       runtime rt(o);
-      const auto x = rt.filled<int>({4}, tiles(1), 0);
-      std::atomic<int> ended{0};
-      std::atomic<bool> may{false};
-      const auto [g, calls] = four_chains(rt, x, ended, may);
+      long_run all(rt);
       for (const int priority : {0, 10}) {
-        ended = 0;
-        may = false;
-        auto run = rt.run({.priority = -5}, g);
-        auto seen = rt.spawn(task_options{.priority = priority}, [&] { return ended.load(); });
-        may = true;
-        EXPECT_LT(seen.get(), calls * 3 / 4) << "it began when threads had nothing else, priority " << priority;
+        auto run = all.begin(rt);
+        auto seen = rt.spawn(task_options{.priority = priority}, [&] { return all.ended.load(); });
+        all.may = true;
+        EXPECT_LT(seen.get(), all.calls * 3 / 4) << "it began when threads had nothing else, priority " << priority;
         run.get();
       }
-      const auto v = x.read();
-      for (index_t i = 0; i < 4; ++i) EXPECT_EQ(v(i), 2 * calls / 4);
+      const auto v = all.x.read();
+      for (index_t i = 0; i < 4; ++i) EXPECT_EQ(v(i), 2 * all.calls / 4);
     }
 }
 
@@ -272,20 +277,17 @@ TEST(starvation, of_a_run_by_a_task_of_a_higher_priority_that_waits_for_it_does_
     options o;
     o.threads = threads;
     runtime rt(o);
-    const auto x = rt.filled<int>({4}, tiles(1), 0);
-    std::atomic<int> ended{0};
-    std::atomic<bool> may{false};
-    const auto [g, calls] = four_chains(rt, x, ended, may);
-    auto run = rt.run({.priority = -5}, g);
+    long_run all(rt);
+    auto run = all.begin(rt);
     auto waits = rt.spawn(task_options{.priority = 1}, [&] {
-      const int before = ended;
+      const int before = all.ended;
       run.get();
-      return std::pair(before, ended.load());
+      return std::pair(before, all.ended.load());
     });
-    may = true;
+    all.may = true;
     ASSERT_TRUE(waits.wait_for(test::patience));
-    EXPECT_LT(waits.get().first, calls * 3 / 4);
-    EXPECT_EQ(waits.get().second, calls);
+    EXPECT_LT(waits.get().first, all.calls * 3 / 4);
+    EXPECT_EQ(waits.get().second, all.calls);
   }
 }
 
@@ -294,19 +296,17 @@ TEST(starvation, of_a_run_by_tasks_of_a_higher_priority_ends_with_them) {
   options o;
   o.threads = 2;
   runtime rt(o);
-  const auto x = rt.filled<int>({4}, tiles(1), 0);
-  std::atomic<int> ended{0};
-  std::atomic<bool> may{true};
-  const auto [g, calls] = four_chains(rt, x, ended, may);
-  auto run = rt.run({.priority = -5}, g);
+  long_run all(rt);
+  auto run = all.begin(rt);
   std::atomic<int> ran{0};
   for (int i = 0; i < 5000; ++i)
     rt.spawn([&] {
       work(10us);
       ++ran;
     });
+  all.may = true;
   ASSERT_TRUE(run.wait_for(test::patience));
-  EXPECT_EQ(ended, calls);
+  EXPECT_EQ(all.ended, all.calls);
   rt.wait_all();
   EXPECT_EQ(ran, 5000);
 }
