@@ -106,21 +106,22 @@ TEST(nodes_unmeasured, tasks_that_were_sent_are_taken_back_when_they_take_much_l
 // A kernel of which thousands of runs took nothing is known to take long after some runs, though of the short ones one
 // in eight is learned only.
 TEST(nodes_unmeasured, tasks_are_shared_soon_after_they_have_begun_to_take_long) {
-  several_nodes n(2, 1);
+  several_nodes n(1, 1);
   constexpr index_t count = 22;
   const auto results = n.a.filled<int>({count}, tiles(1), 0);
   const auto round = [&](long ms) {
     for (index_t i = 0; i < count; ++i)
-      n.a.spawn(task_options{.where = scope::at("b") | scope::at("c")}, take, update(results.sub(box<1>{{i}, {i + 1}})),
+      n.a.spawn(task_options{.where = scope::here() | scope::at("b")}, take, update(results.sub(box<1>{{i}, {i + 1}})),
                 ms);
     n.a.wait_all();
   };
   for (int i = 0; i < 60; ++i) round(0);
   for (int i = 0; i < 2; ++i) round(20);
-  const std::uint64_t on_b = tasks_of(n.a, "b"), on_c = tasks_of(n.a, "c");
+  const std::uint64_t on_b = tasks_of(n.a, "b");
   round(20);
-  EXPECT_GE(tasks_of(n.a, "b") - on_b, 5u);
-  EXPECT_GE(tasks_of(n.a, "c") - on_c, 5u);
+  const std::uint64_t there = tasks_of(n.a, "b") - on_b;
+  EXPECT_GE(there, 5u);
+  EXPECT_LE(there, static_cast<std::uint64_t>(count) - 5);
   const auto v = results.read();
   for (index_t i = 0; i < count; ++i) ASSERT_EQ(v(i), 63);
 }
