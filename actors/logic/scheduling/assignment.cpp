@@ -255,11 +255,11 @@ void assignment::finished(task_record& t) {
   if ((t.marks & detail::mark_early) && detail::is_sealed(t)) return;
   const device_kind kind = facts_[t.executor].kind;
   run_time& m = model_of(t, kind);
-  const bool is_learned = m.seen() < samples_before_thinning || learned_.next();
+  const bool is_thinned = m.seen() >= samples_before_thinning, is_learned = !is_thinned || learned_.next();
   if (t.measured_ns > surprise_factor * t.predicted_ns) {
     note_surprise(t.executor, t.measured_ns);
-    learned_.suspect();  // the next ones: this one alone would count for more than the others
-    if (is_learned) learned_.confirm();
+    if (is_thinned) learned_.suspect();  // the next ones: this one alone would count for more than the others
+    if (is_thinned && is_learned) learned_.confirm();
   }
   if (is_learned) learn(m, *t.kernel, bytes_of(t), kind, t.measured_ns);
 }
