@@ -324,6 +324,7 @@ void crew::note_end() {
 }
 
 void crew::end(ts::state how, std::exception_ptr why) noexcept {
+  if (!birth_.is_here()) return;  // in a child, locks may be held by threads that it does not have
   {
     std::lock_guard hold(lock_);
     if (is_over()) return;
