@@ -36,7 +36,7 @@ constexpr auto look_as_told =
       ++to(to.lo(0));
     });
 std::atomic<bool> is_told{true};
-// Takes nothing, a millisecond, or until the test has seen the end of the first.
+// The kernel takes nothing, a millisecond, or until the test has seen the end of the first.
 constexpr auto look_until_told =
     kernel<inout<int, 1>, int>("unmeasured.look_until_told").on(cpu, [](view<int, 1> to, int how) {
       if (how == 1) std::this_thread::sleep_for(1ms);
