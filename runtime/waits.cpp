@@ -64,9 +64,6 @@ bool look_for_end(engine& the_engine, task_record& t, std::chrono::steady_clock:
   }
 }
 
-// Intervals at which a thread that holds views, and waits without a limit, asks whether they hold up what it waits for.
-constexpr std::chrono::milliseconds first_look{20}, last_look{1'000};
-
 // Throws if this thread holds a view that has to be closed before the task can run.
 void check_views(engine& the_engine, const task_record& t, std::chrono::steady_clock::time_point deadline) {
   if (deadline != std::chrono::steady_clock::time_point::max()) return;
@@ -107,10 +104,11 @@ bool wait_until(task_record& t, std::chrono::steady_clock::time_point deadline) 
   if (deadline != std::chrono::steady_clock::time_point::max() || the_engine.views().of_this_thread().empty())
     return the_engine.board().wait(t, deadline);
   // Some of what a task waits for is found when its data is to be moved: this is asked again, less and less often.
-  for (auto nap = first_look;; nap = std::min(2 * nap, last_look)) {
+  const auto check = [&] {
     check_views(the_engine, t, deadline);
-    if (the_engine.board().wait(t, std::chrono::steady_clock::now() + nap)) return true;
-  }
+    return true;
+  };
+  return check() && the_engine.board().wait_asking(t, check);
 }
 
 void throw_error(const task_record& t) { throw_task_error(t); }

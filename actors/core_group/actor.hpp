@@ -166,7 +166,6 @@ class group_actor final : public core_group,
   // ---- waits.cpp
   class waiting_body;
   void note_waiting(const worker::standing&, int sign);
-  bool wait_and_ask(task_record& inside, task_record& awaited, wait_table&);
   void put_down(worker&);
   void take_up(worker&);
   void leave_slots(worker&);

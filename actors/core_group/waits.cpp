@@ -1,8 +1,6 @@
 // What this file is for: waiting inside a body without holding a slot, and threads from outside that help.
 // SPDX-FileCopyrightText: the troupe authors
 // SPDX-License-Identifier: BSD-3-Clause
-#include <algorithm>
-#include <chrono>
 #include <optional>
 
 #include <troupe/error.hpp>
@@ -17,10 +15,6 @@ namespace troupe::detail {
 namespace {
 // Bodies that wait for bodies run on one stack down to this depth; beyond, the waiter sleeps.
 constexpr int depth_max = 128;
-// Times after which a body that holds quantities asks again whether it waits for ever.
-constexpr std::chrono::milliseconds first_look{20}, last_look{1'000};
-// Times that a question took which it waits at least, as it holds up all decisions.
-constexpr int share_of_question = 100;
 
 [[noreturn]] void throw_deadlock(const task_record& body, const task_record& awaited) {
   throw error(errc::would_deadlock,
@@ -124,25 +118,13 @@ bool group_actor::wait_inside(worker& self, task_record& awaited, wait_table& bo
   if (is_fulfilled(awaited)) return true;
   if (self.yielded) return board.wait(awaited, deadline);
   leave_slots(self);
+  // What the awaited task comes after may need, once it is ready, what the body holds: this is asked again.
   const bool asks = is_unlimited && inside->rt == awaited.rt && logic::admission::concerns(*inside);
-  const bool finished = asks ? wait_and_ask(*inside, awaited, board) : board.wait(awaited, deadline);
+  const auto goes_on = [&] { return !placement_.would_deadlock(*inside, awaited, false) || is_fulfilled(awaited); };
+  const bool finished = asks ? board.wait_asking(awaited, goes_on) : board.wait(awaited, deadline);
   come_back(self, deadline);
   if (asks && !finished) throw_deadlock(*body, awaited);
   return finished;
-}
-
-// Waits without a limit, and asks now and then whether that is for ever: false. What the awaited task comes after may
-// need, once it is ready, what the body holds.
-bool group_actor::wait_and_ask(task_record& inside, task_record& awaited, wait_table& board) {
-  using std::chrono::steady_clock;
-  steady_clock::duration took{0};  // by the last question: the next one is not asked before so much of the time is over
-  for (auto nap = first_look;; nap = std::min(2 * nap, last_look)) {
-    if (board.wait(awaited, steady_clock::now() + std::max<steady_clock::duration>(nap, share_of_question * took)))
-      return true;
-    const auto begin = steady_clock::now();
-    if (placement_.would_deadlock(inside, awaited, false)) return is_fulfilled(awaited);
-    took = steady_clock::now() - begin;
-  }
 }
 
 // ---- helping threads ------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <condition_variable>
@@ -34,6 +35,22 @@ class wait_table {
       return true;
     }
     return mine.changed().wait_until(hold, deadline, done);
+  }
+  /// Sleeps until the task is done: true. Asks meanwhile whether to go on, after 20 ms, then less and less often, up to
+  /// a second, and not before a hundred times what the last question took; false: the answer was no.
+  template <class F>
+  bool wait_asking(task_record& t, F&& goes_on) {
+    using std::chrono::steady_clock;
+    constexpr std::chrono::milliseconds first{20}, last{1'000};
+    constexpr int share_of_question = 100;  // a question holds up all decisions
+    steady_clock::duration took{0};
+    for (auto nap = first;; nap = std::min(2 * nap, last)) {
+      const steady_clock::time_point begin = steady_clock::now();
+      if (wait(t, begin + std::max<steady_clock::duration>(nap, share_of_question * took))) return true;
+      const steady_clock::time_point asked = steady_clock::now();
+      if (!goes_on()) return false;
+      took = steady_clock::now() - asked;
+    }
   }
   /// Wakes the threads that wait for the task, which is done; see late_wakes.
   void announce(const task_record& t) noexcept {

@@ -164,7 +164,7 @@ TEST(limits_inside, a_body_that_waits_for_what_needs_its_resource_is_told) {
   EXPECT_TRUE(rt.spawn(of("io", 1), [] {}).wait_for(test::patience)) << "nothing is held any more";
 }
 
-// It waits for a task behind one that needs what it holds.
+// The body waits for a task behind one that needs what the body holds.
 TEST(limits_inside, a_body_that_waits_for_what_comes_after_one_that_needs_its_resource_is_told) {
   options o = with(2, 8);
   o.resources = {{"io", 1}, {"licence", 3}};
